@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -124,6 +125,12 @@ def escaped_json(value: Any) -> Any:
             new = f"{name} ({n})"
         made[new] = escaped_json(inner)
     return made
+
+
+def fields_are(name: str, names: Sequence[str]) -> str:
+    """The fields that there are, of which a misspelt one is asked after first."""
+    near = difflib.get_close_matches(name, names, 1)
+    return f"{f'did you mean {escaped(near[0])}? ' if near else ''}fields are: {', '.join(map(escaped, names))}"
 
 
 def listed(names: Sequence[object], most: int = 8) -> str:

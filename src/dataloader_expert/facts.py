@@ -124,6 +124,8 @@ class Facts:
 
     def __init__(self, facts: tuple[Fact, ...] = ()) -> None:
         self._facts: dict[tuple[str, tuple[tuple[str, Json], ...]], Fact] = {}
+        self._of: dict[tuple[Json, ...], list[Fact]] = {}
+        """The facts of each quantity, and of each of its fields: most are asked for one field at a time."""
         for fact in facts:
             self.add(fact)
 
@@ -137,7 +139,10 @@ class Facts:
                 f"{fact.quantity.name} at {dict(fact.at)} is {known.value!r} by {known.evidence.by} and "
                 f"{fact.value!r} by {fact.evidence.by}: measure it once, or at two points"
             )
-        self._facts.setdefault(fact.key, fact)
+        if known is None:
+            self._facts[fact.key] = fact
+            self._of.setdefault((fact.quantity.name,), []).append(fact)
+            self._of.setdefault((fact.quantity.name, fact.at.get("field")), []).append(fact)
 
     def take(self, other: Facts) -> None:
         """Adds all of another's facts, or none.
@@ -149,7 +154,8 @@ class Facts:
         mine._facts = {key: self._facts[key] for key in other._facts if key in self._facts}
         for fact in other:
             mine.add(fact)
-        self._facts |= {key: fact for key, fact in other._facts.items() if key not in self._facts}
+        for fact in other:
+            self.add(fact)
 
     def merge(self, other: Facts) -> Facts:
         return Facts((*self, *other))
@@ -163,8 +169,9 @@ class Facts:
         return default if fact is None else fact.value
 
     def all(self, quantity: Quantity, **at: Json) -> Iterator[Fact]:
-        for fact in self._facts.values():
-            if fact.quantity.name == quantity.name and all(fact.at.get(k) == v for k, v in at.items()):
+        of = (quantity.name, at["field"]) if "field" in at else (quantity.name,)
+        for fact in self._of.get(of, ()):
+            if all(fact.at.get(k) == v for k, v in at.items()):
                 yield fact
 
     def __iter__(self) -> Iterator[Fact]:

@@ -15,6 +15,7 @@ from dataloader_expert.probes.health.own_cache import KEPT
 from dataloader_expert.probes.health.started_first import STARTED_FIRST
 from dataloader_expert.probes.health.worker_resources import GROWTH
 from dataloader_expert.probes.hung import HANGS, LONG_SAMPLES
+from dataloader_expert.probes.model.batch import SPREAD
 from dataloader_expert.probes.search.loading import CURRENT
 from dataloader_expert.probes.search.stuck import STUCK
 from dataloader_expert.probes.search.trials import THROUGHPUT
@@ -191,3 +192,12 @@ def test_a_sample_that_hangs_is_told_once(line: str, told: list[str]) -> None:
     message = f"making a batch: no result within 28 s, so the process was stopped in {line}; raise budget_s"
     failed = {"code": "timed-out", "message": message}
     assert codes_of(facts_of((HANGS, hung, {"sample": 231}), (FAILED, failed, {})), measuring) == told
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_samples_that_do_not_collate_are_told_once(known: bool) -> None:
+    """Seen: one None was two errors, of which one did not say where."""
+    error = "TypeError: default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found <class 'NoneType'>"
+    failed: list[Any] = [(SPREAD, {"failed": {"samples": [5], "error": error}}, {})] if known else []
+    facts = facts_of((LOADER_FAILED, {**DIED, "died": False, "error": error}, {"workers": 0, "hung": False}), *failed)
+    assert codes_of(facts, loader) == ([] if known else ["not-collatable"])

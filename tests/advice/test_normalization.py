@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dataloader_expert.advice.normalization import normalization
+from dataloader_expert.advice.normalization import beside_boxes, normalization
 from dataloader_expert.facts import Fact, Facts
 from tests.making.scanning import scan
 
@@ -102,3 +102,9 @@ def test_pictures_on_both_sides_of_0_are_scaled_already(tmp_path: Path, low: flo
     found = normalization(Facts(tuple(map(Fact.from_json, scan(tmp_path, tmp_path).facts))))
     assert found is not None
     assert found["applied"] is applied
+
+
+def test_what_stands_beside_boxes_is_of_the_target() -> None:
+    """Seen: the areas of a detector's boxes were to be standardized with its images."""
+    fields = dict.fromkeys(("0", "1.boxes", "1.area", "meta.age", "boxes", "area"), None)
+    assert [n for n in fields if beside_boxes(n, fields)] == ["1.boxes", "1.area"]

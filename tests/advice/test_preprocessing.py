@@ -83,7 +83,7 @@ def with_shapes(shapes: dict[str, tuple[list[Any], list[Any], bool]], collate: s
     stored = [{"name": n, "kind": "array", "dtype": dtype, "shape": s} for n, (s, _, _) in shapes.items()]
     found.add(Fact(BATCH, {"structure": "dict", "fields": batch}, SEEN))
     found.add(Fact(FIELDS, stored, SEEN))
-    found.add(Fact(COLLATE, {"name": collate, "size": None, "why": "", "varying": []}, SEEN))
+    found.add(Fact(COLLATE, {"name": collate, "size": None, "why": "", "varying": {}}, SEEN))
     return found
 
 
@@ -121,3 +121,60 @@ def test_lengths_and_edges_that_a_model_takes_stay_whole() -> None:
     taken = {**NOT_MADE, "accepted": True, "inputs": ["x", "lengths"], "call": ["x"], "fed": "x; lengths"}
     given.add(Fact(MODEL, taken, SEEN))
     assert dtype_of(given) == "torch.float32; torch.int64"
+
+
+def of_a_recording(collate: str = "pad") -> Facts:
+    """A recording of varying length beside a class, an age and, of a tuple, its length; all were read."""
+    found = Facts()
+    names = {"0.0": "float32", "0.1": "int64", "1": "int64", "2": "int64"}
+    batch = [
+        {
+            "name": n,
+            "dtype": d,
+            "shape": ["B", None][: 1 + (n == "0.0")],
+            "bytes_per_sample": 8,
+            "host": False,
+            "variable": n == "0.0",
+        }
+        for n, d in names.items()
+    ]
+    fields = {
+        "0": ("sequence", "float32", [None], 9.0),
+        "1": ("number", "int64", [], 5.0),
+        "2": ("number", "int64", [], 90.0),
+    }
+    found.add(Fact(BATCH, {"structure": "tuple", "fields": batch}, SEEN))
+    found.add(
+        Fact(FIELDS, [{"name": n, "kind": k, "dtype": d, "shape": s} for n, (k, d, s, _) in fields.items()], SEEN)
+    )
+    found.add(Fact(COLLATE, {"name": collate, "size": None, "why": "", "varying": {"0": 0}}, SEEN))
+    for name, (*_, most) in fields.items():
+        seen = {
+            "outliers": None,
+            "n": 100,
+            "treatment": None,
+            "mean": 3.0,
+            "std": 2.0,
+            "min": 0.0,
+            "max": most,
+            "distribution": "normal",
+        }
+        found.add(Fact(STATISTICS, seen, SEEN, {"field": name}))
+    return found
+
+
+def test_few_whole_numbers_beside_arrays_are_no_measures() -> None:
+    """Seen: the number of an activity beside its window of acceleration was to be standardized and made float32, as were the lengths."""
+    made = preprocessing(of_a_recording(), 1 << 30)
+    assert made.normalization is not None and set(made.normalization["mean"]) == {"0", "2"}
+    assert made.dtype == "torch.float32 from int64; torch.int64"  # an age is one
+
+
+def test_fields_that_were_not_read_stay_as_they_are() -> None:
+    """Seen: ids of tokens were to be made float32 where no time was left to read samples."""
+    found = Facts()
+    fields = [
+        {"name": n, "dtype": "int64", "shape": ["B", 64], "bytes_per_sample": 8, "host": False} for n in ("ids", "mask")
+    ]
+    found.add(Fact(BATCH, {"structure": "dict", "fields": fields}, SEEN))
+    assert dtype_of(found) == "torch.int64"

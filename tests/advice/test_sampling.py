@@ -7,11 +7,15 @@ from typing import Any
 import pytest
 
 from dataloader_expert.advice.sampling import beyond, keeps, nested, unmixed, unseen, weighting
+from dataloader_expert.checks.labels.classes import LABELS_MISSING
+from dataloader_expert.errors import fields_are
 from dataloader_expert.facts import Facts
 from dataloader_expert.probes.data.layout import PRESENT, SAMPLES
+from dataloader_expert.probes.data.scan import SCANNED
 from dataloader_expert.probes.experiments.epochs import DRAWN
 from dataloader_expert.probes.experiments.present_epoch import BEYOND, NESTED, WEIGHED
 from dataloader_expert.probes.experiments.sampler_simulation import STRATEGY
+from dataloader_expert.tools.recipes.suggest_sampler import simulation, too_few, unlabelled
 from tests.advice.test_epochs import codes_of, facts_of
 
 
@@ -189,3 +193,33 @@ def test_a_shuffle_of_a_part_stays() -> None:
         (DRAWN, drawn([1200, 100], 1.0, 1), {"strategy": "random"}),
     )
     assert "it draws" in (keeps(facts, "auto") or "")
+
+
+def test_samples_without_a_label_are_told() -> None:
+    """Seen: of a table with labels for 135 of 900 rows it was said that a plain shuffle is enough."""
+    some, few = (facts_of((LABELS_MISSING, n, {}), (SCANNED, {"read": 900}, {})) for n in (765, 9))
+    assert " 765 of 900 samples (85%) have no label" in unlabelled(some)
+    assert unlabelled(few) == unlabelled(facts_of()) == ""
+
+
+def test_a_batch_that_no_epoch_fills_is_told() -> None:
+    """Seen: nothing was said of batches of 5,000 from 900 samples."""
+    drawn = {
+        "epoch_samples": 900,
+        "unique_fraction": 1.0,
+        "max_repeats": 1,
+        "rarest_mean_repeats": None,
+        "classes_per_batch": None,
+    }
+    epoch = simulation(
+        drawn | dict.fromkeys(("batches_missing_class", "padding_before", "padding_after")) | {"ranks": 1}
+    )
+    assert epoch is not None
+    assert "Its 900 samples do not fill a batch of 5,000: lower batch_size" in too_few(epoch, 5000, 1)
+    assert "do not fill a batch of 300 on each of 4 ranks" in too_few(epoch, 300, 4)
+    assert too_few(epoch, 900, 1) == too_few(epoch, None, 1) == ""
+
+
+def test_a_misspelt_field_is_asked_after() -> None:
+    assert fields_are("churned", ["tenure", "churn"]) == "did you mean churn? fields are: tenure, churn"
+    assert fields_are("x", ["tenure", "churn"]) == "fields are: tenure, churn"

@@ -37,6 +37,7 @@ def turned(n: int, prompts: list[str] = PROMPTS) -> Data:
     return pairs(GOOD + BAD[:n], BAD + GOOD[:n], prompts + prompts[:n])
 
 
+WALL = "We value your privacy. We and our partners store cookies on your device. Accept all."
 CANNED_SOUND = {
     "answers of their own": answered("", N + 1),
     "few answers by design": Data(
@@ -44,6 +45,10 @@ CANNED_SOUND = {
         kinds={"prompt": "text"},
     ),
     "a refusal, which is only an info": answered("The passage does not answer this question.", 12),
+    "an article with several summaries each": Data(
+        {"article": [PROMPTS[i // 2] for i in range(N)], "summary": GOOD[:N]},
+        kinds={"article": "text", "summary": "text"},
+    ),
     "one prompt that was asked again and again": Data(
         {"prompt": [PROMPTS[0]] * 20 + PROMPTS[20:], "response": [BUSY] * 20 + GOOD[20:]},
         kinds={"prompt": "text", "response": "text"},
@@ -62,6 +67,14 @@ CANNED_SPEAKS = {
         ),
         "suspicious-text",
         "info",
+    ),
+    "a page in place of articles": (
+        Data(
+            {"document": [WALL if i % 9 == 0 else p for i, p in enumerate(PROMPTS)], "title": GOOD},
+            kinds={"document": "text", "title": "text"},
+        ),
+        "suspicious-text",
+        "warning",
     ),
     "a refusal": (answered("The passage does not answer this question.", 12), "suspicious-text", "info"),
 }
@@ -92,7 +105,24 @@ OPPOSITE_SOUND = {
     "equal answers": pairs(GOOD[:9] * 2, GOOD[:9] * 2, PROMPTS[:9] * 2),
 }
 OPPOSITE_SPEAKS = {"a few of them": (turned(9), "label-conflict", "warning")}
+
+
+def in_turns(better: list[str], worse: list[str]) -> Data:
+    """Pairs of conversations whose turns have their keys in alphabetical order, as writers of Parquet may sort them."""
+    made = [
+        [
+            [{"content": p, "role": "user"}, {"content": a, "role": "assistant"}]
+            for p, a in zip(PROMPTS, of, strict=True)
+        ]
+        for of in (better, worse)
+    ]
+    told = frozenset({"chosen", "rejected"})
+    return Data({"chosen": made[0], "rejected": made[1]}, context={"conversations": told})
+
+
 MARKS_SOUND = {
+    "turns that say who speaks last": in_turns(GOOD, BAD),
+    "short answers that both give": pairs(["No"] * 150 + GOOD[150:], ["No"] * 150 + BAD[150:]),
     "answers of their own": pairs(GOOD, BAD),
     "a mark in both": pairs([f"{a} </s>" for a in GOOD], [f"{a} </s>" for a in BAD]),
     "a mark in half of both": pairs(
@@ -111,6 +141,7 @@ MARKS_SPEAKS = {
         "label-leaked-by-field",
         "warning",
     ),
+    "what ends the worse turns": (in_turns(GOOD, [f"{a}</s>" for a in BAD]), "label-leaked-by-field", "warning"),
     "what begins the better": (pairs([f"Sure! {a}" for a in GOOD], BAD), "label-leaked-by-field", "warning"),
 }
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
 from tests.checks.looking import Data, judged_alone
@@ -19,7 +22,15 @@ def mails(canned: int, intents: int, words: str = WORDS) -> Data:
     return Data({"body": bodies, "subject": sent, "intent": labels}, label="intent", kinds=kinds)
 
 
+def captions() -> Data:
+    """Of pictures, which tell the class."""
+    mail = mails(30, 4)
+    pictures = np.random.default_rng(3).integers(0, 256, (N + 30, 8, 8, 3), np.uint8)
+    return replace(mail, columns={**mail.columns, "image": pictures}, kinds={**mail.kinds, "image": "image"})
+
+
 SOUND = {
+    "a caption of several pictures": captions(),
     "no such text": mails(0, 1),
     "a text that means one class": mails(30, 1),
     "a few copies": mails(4, 2),

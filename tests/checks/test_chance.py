@@ -100,3 +100,50 @@ def test_rows_in_which_nothing_but_keys_varies(tmp_path: Path) -> None:
         rows = [f"{n * 100 + i}\t0\t{n * 7 + i * 2}\t1" for i in range(n)]
         (tmp_path / f"qrels.{split}.tsv").write_text("\n".join(rows) + "\n")
     assert not {"duplicate-samples", "splits-overlap"} & {f.code for f in scan(tmp_path, tmp_path).findings}
+
+
+def test_readings_at_the_same_time_are_equal_by_chance() -> None:
+    """Seen: patients of a study each had a sensor, whose readings of whole numbers now and then agreed at the same minute, with no dose given
+    to either: ten equal rows in two splits were an error."""
+    rng = np.random.default_rng(4)
+    n = 6000
+    columns = {
+        "time": [
+            f"2023-03-{d:02} {h:02}:00" for d, h in zip(rng.integers(1, 29, n), rng.integers(0, 24, n), strict=True)
+        ],
+        "level": rng.normal(140, 30, n).round(),
+        "dose": np.where(rng.random(n) < 0.03, rng.gamma(4, 1, n).round(1), 0.0),
+    }
+    found = judged(Data(columns, splits=["train"] * 4000 + ["test"] * 2000))
+    assert {code: f.severity for code, f in found.items()} == {"duplicate-samples": "info", "splits-overlap": "info"}
+
+
+def test_rows_in_which_nothing_was_measured_are_no_copies() -> None:
+    """Seen: the meters of flats that stood empty, each with a number of its own, were copies of each other. A row with one number is."""
+    rng = np.random.default_rng(6)
+    used = rng.gamma(2, 1, (200, 5)).round(3)
+    used[:20] = 0
+    columns = {f"kwh_{k}": used[:, k] for k in range(5)} | {"tariff": ["day", "night"] * 100}
+    assert judged(Data(columns)) == {}
+    used[:20, 2] = 0.5
+    assert judged(Data(columns))["duplicate-samples"].severity == "warning"
+
+
+def test_a_long_line_that_comes_again_is_a_phrase_too() -> None:
+    """Seen: one line of 3,000 in training as well failed a corpus of prose. Ten are told."""
+    lines = [f"line {i} of a long story that goes on" for i in range(3000)]
+    for again, severity in ((1, "info"), (10, "error")):
+        splits = ["train"] * 2000 + ["valid"] * (1000 + again)
+        data = Data({"text": lines + lines[:again]}, splits=splits, kinds={"text": "text"}, context={"phrase": 12})
+        assert judged(data)["splits-overlap"].severity == severity
+
+
+def test_rows_of_a_dead_sensor_agree_more_often() -> None:
+    """Seen: of a site whose sensor gave nothing but zeros, nine rows were copies, as the other number agreed by chance. Copied rows are."""
+    rng = np.random.default_rng(3)
+    site = np.arange(1200) % 6
+    first = np.where(site == 4, 0.0, rng.gamma(3, 2, 1200).round(3))
+    columns = {"site": [f"place {s}" for s in site], "x": first, "y": rng.normal(0, 1, 1200).round(3)}
+    assert judged(Data(columns))["duplicate-samples"].severity == "info"
+    copied = {name: np.concatenate([np.asarray(values), np.asarray(values)[:60]]) for name, values in columns.items()}
+    assert judged(Data(copied))["duplicate-samples"].severity == "warning"

@@ -46,3 +46,13 @@ def test_minus_one_stands_for_none_among_counts(seed: int) -> None:
     assert placeholders(*np.unique(marked, return_counts=True)) == [-1]
     for sound in (counts, counts - counts[::-1], rng.poisson(4, 2000) - 1, np.where(counts % 2, -1, 1), marked / 2):
         assert placeholders(*np.unique(sound, return_counts=True)) == []
+
+
+def test_reasons_for_a_missing_answer_go_with_the_nines() -> None:
+    """Seen: of answers from 1 to 5, the 98 of those who did not know hid the 99 of those who refused."""
+    answers = [1, 2, 2, 3, 3, 3, 4, 4, 5] * 20
+    for marks in ([98, 99], [88, 99], [77, 88, 99], [-98, -99], [997, 998, 999]):
+        levels = np.unique([*answers, *marks * 5], return_counts=True)
+        assert placeholders(*levels) == sorted(marks)
+    assert placeholders(*np.unique([*answers, *[88] * 5], return_counts=True)) == []
+    assert placeholders(*np.unique([*range(18, 98), *[98, 99] * 5], return_counts=True)) == []

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dataloader_expert.checks.columns.default_values import coordinates, default_days, since_1970
+from dataloader_expert.checks.columns.default_values import default_days, since_1970
 from tests.checks.looking import Data, judged
 
 N = 600
@@ -100,11 +100,6 @@ def test_a_frequent_year_among_others_is_a_default() -> None:
 def test_an_open_end_is_an_info() -> None:
     """Our promise: a validity until 9999 is no error, and is told since a model would take it for a time."""
     assert "no end yet" in judged("default_values", SILENT["what has not ended"])["missing-values"].message
-
-
-def test_coordinates_go_together_by_their_names() -> None:
-    names = ["start_lat", "end_lng", "end_lat", "start_lng", "lat", "plate", "long"]
-    assert coordinates(names) == [("start_lat", "start_lng"), ("end_lat", "end_lng"), ("lat", "long")]
 
 
 def test_numbers_in_several_units_are_times() -> None:

@@ -22,6 +22,15 @@ def marks(values: Any, name: str = "rating", splits: Any = SPLIT, by: str = "sit
     return Data({name: values, by: [f"{by} {s}" for s in SITE]}, splits=splits, kinds={by: "category", name: "number"})
 
 
+ITEMS = np.rint(rng.normal(3, 1.2, (5, N))).clip(1, 5)
+
+
+def items(values: Any) -> Data:
+    """A survey of two waves."""
+    wave = [1 + i // 500 for i in range(N)]
+    return Data({f"q{k}": v for k, v in enumerate(values)} | {"wave": wave}, kinds={"wave": "category"})
+
+
 SPEAKS: dict[str, tuple[Data, str, str]] = {
     "the test up to 5": (
         marks(np.where(TEST, FIVE, TEN)),
@@ -29,10 +38,18 @@ SPEAKS: dict[str, tuple[Data, str, str]] = {
         "goes up to 5 in test and up to 10 in the others",
     ),
     "one site in percent": (marks(np.where(SITE == 2, TEN * 10, TEN), splits=""), "warning", "where site is site 2"),
+    "items counted from 0 in one wave": (
+        items(ITEMS - (np.arange(N) >= 500)),
+        "warning",
+        "5 fields (q0, q1, q2, …) begin and end one lower where wave is 2 than in the others: q0 goes from 0 to 4 there",
+    ),
     "another name": (marks(np.where(TEST, FIVE, TEN), "feeling"), "info", "multiplied by 2"),
 }
 SILENT: dict[str, Data] = {
     "one scale": marks(TEN),
+    "items on one scale": items(ITEMS),
+    "one item that is counted from 0": items([ITEMS[0] - (np.arange(N) >= 500), *ITEMS[1:]]),
+    "counts, of which one wave has more": items(rng.poisson(2 + (np.arange(N) >= 500), (5, N))),
     "half of the year": marks(np.where(TEST, rng.integers(1, 7, N), rng.integers(1, 13, N)), "month"),
     "worse marks at one site": marks(np.where(SITE == 2, np.minimum(TEN, 5), TEN), splits=""),
     "counts": marks(rng.poisson(3, N)),

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dataloader_expert.checks.giveaways.extents import paired
 from tests.checks.looking import Data, judged
 
 N = 600
@@ -68,8 +67,3 @@ def test_extents_by_one_off_are_told(data: Data, odd: Any) -> None:
 @pytest.mark.parametrize("data", [pytest.param(row, id=name) for name, row in SILENT.items()])
 def test_others_are_not(data: Data) -> None:
     assert judged("extents", data) == {}
-
-
-def test_starts_and_ends_go_together_by_their_names() -> None:
-    names = ["exon_start", "cds_end", "exon_end", "start", "price", "stop", "end"]
-    assert paired(names) == [("exon_start", "exon_end"), ("start", "stop"), ("start", "end")]

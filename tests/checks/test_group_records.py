@@ -61,7 +61,6 @@ SILENT = {
         {"person": [f"p{k}" for k in np.arange(N) % 30], "age": 21 + np.arange(N) % 30}, kinds={"person": "category"}
     ),
     "a tenth of what does not matter": at_sites(lambda x: x.round(1), values=drawn().normal(50, 20, N)),
-    "nothing but zeros": at_sites(lambda x: 0 * x),
     "pressures as they are": pressures(()),
     "sides of what is turned": pressures(names=("width", "height")),
     "pressures that some rows have swapped": pressures(share=0.6),
@@ -75,6 +74,14 @@ SILENT = {
         },
         kinds={"site": "category"},
     ),
+}
+SILENT |= {
+    "one value at half of the sites": at_sites(lambda x: 0 * x, (0, 2, 4)),
+    "nothing at one site of what is seldom there": at_sites(
+        lambda x: 0 * x, values=np.where(drawn().random(N) < 0.2, drawn(2).gamma(3, 1, N), 0)
+    ),
+    "one level at a site, of few levels": at_sites(lambda x: 0 * x + 2, values=drawn().integers(0, 4, N).astype(float)),
+    "a height of each site": at_sites(lambda x: x, values=40.0 + SITE),
 }
 SPEAKS: dict[str, tuple[Data, str]] = {
     "whole numbers at one site": (at_sites(rounded), "scale-drift"),
@@ -94,6 +101,7 @@ SPEAKS: dict[str, tuple[Data, str]] = {
         ),
         "scale-drift",
     ),
+    "a dead sensor at one site": (at_sites(lambda x: 0 * x), "stuck-values"),
     "pressures swapped at one site": (pressures(), "fields-swapped"),
     "pressures swapped at two of six": (pressures((0, 4)), "fields-swapped"),
 }

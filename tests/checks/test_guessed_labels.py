@@ -6,6 +6,7 @@ import random
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from dataloader_expert.checks.common.guessed_labels import follows, is_outcome
@@ -117,3 +118,25 @@ def test_ids_of_many_small_groups(field: str, groups: int, samples: int, other: 
 def test_where_samples_are_from_is_no_outcome() -> None:
     """Our promise: a guess that names sites or cameras stays a guess."""
     assert is_outcome("verdict") and not is_outcome("camera_id") and not is_outcome(None)
+
+
+@pytest.mark.parametrize(
+    ("values", "classes"),
+    [
+        ([f"doc-{i}" for i in range(40)], False),
+        (list(range(40)), False),
+        (["a", "b"] * 20, True),
+        (list(range(5)) * 8, True),
+    ],
+)
+def test_a_key_at_the_end_of_a_sample_is_no_class(values: list[Any], classes: bool) -> None:
+    """Seen: the names of documents, which came last in a sample, were 500 classes of one sample each."""
+    check = CHECKS["classes"](
+        context_of(Data({"x": np.zeros((40, 3)), "doc": values}, "doc", context={"guessed": True}))
+    )
+    for block in blocks_of(Data({"x": np.zeros((40, 3)), "doc": values}, "doc")):
+        check.see(check.view(block))
+    assert bool(tuple(check.facts())) is classes
+    assert [u.why for u in check.unknowns()] == (
+        [] if classes else ["doc is not a class label: nearly every sample has a value of its own"]
+    )

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dataloader_expert.checks.texts.languages import LANGUAGES, language_of
-from tests.checks.looking import Data
+from tests.checks.looking import Data, judged_alone
 from tests.making.scanning import scan
 
 rng = np.random.default_rng(41)
@@ -83,3 +83,11 @@ def test_a_file_in_a_language_of_its_own_is_meant_if_it_is_named_after_it(
         (tmp_path / name).write_text("\n".join(["text,label", *lines]), encoding="utf-8")
     found = [f.severity for f in scan(tmp_path, tmp_path).findings if "common words" in f.message]
     assert found == [severity]
+
+
+def test_the_split_that_has_them_all_is_named() -> None:
+    """Seen: only the test had texts in French, and the finding did not say so."""
+    data = reviews(20)
+    splits = ["test"] * 60 + ["train"] * 240
+    found = judged_alone("languages", Data(data.columns, "label", splits=splits, kinds=data.kinds))["suspicious-text"]
+    assert found.message.endswith("all in test")

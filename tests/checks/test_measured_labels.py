@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from dataloader_expert.checks.labels.classes import quantities
 from dataloader_expert.conclusions import Finding
 from tests.checks.looking import Data, judged
 
@@ -42,6 +43,13 @@ def test_copies_among_observations_are_told_alone() -> None:
     assert (told["duplicate-samples"].severity, told["duplicate-samples"].count) == ("warning", 7)
     assert "ignoring" not in told["duplicate-samples"].message
     assert told["label-conflict"].severity == "info"
+
+
+def test_counts_are_no_classes() -> None:
+    """Seen: rentals an hour, from 0 to hundreds and most often few, were classes of which many lacked in a split."""
+    hours = {k: 1 + 125 // (1 + k) for k in range(400)}
+    assert quantities("count", hours) and quantities("count", {0: 90, 1: 50, 2: 9}) and quantities("units_cnt", hours)
+    assert not quantities("label", hours)
 
 
 def test_classes_contradict_each_other() -> None:

@@ -45,7 +45,15 @@ def alike() -> Data:
     return filed(SHAPE, x)
 
 
+def blank() -> Data:
+    """Samples of two classes that hold next to nothing."""
+    x, some = X.copy(), np.r_[np.flatnonzero(SHAPE == 0)[:8], np.flatnonzero(SHAPE == 1)[:8]]
+    x[some] = 9 * np.eye(4, 24)[1] + 1e-4 * RNG.normal(0, 1, (16, 24))
+    return filed(SHAPE, x)
+
+
 FILED_SILENT = {
+    "copies of one placeholder": blank(),
     "labels that fit": filed(SHAPE),
     "two that do not": filed(moved(2)),
     "as many the other way": filed(moved(8, 8)),

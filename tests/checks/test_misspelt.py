@@ -20,6 +20,9 @@ from dataloader_expert.checks.common.alike import misspelt
         {"trial": 900, "trail": 90},  # swapped, but not rare enough
         {"form": 900, "from": 2},  # swapped, but too short
         {"hypertension": 900, "hypotension": 60},  # two letters apart
+        {"hepatitis B": 900, "hepatitis E": 3},  # letters that name a kind
+        {"diabetes type I": 900, "diabetes type III": 3},  # Roman numbers
+        {"Acer Aa": 900, "Acer Ea": 5, "Acer Eb": 4},  # codes of two letters
         {
             "granularity": 900,
             "granularita": 60,

@@ -75,7 +75,15 @@ def flagged() -> Data:
     return Data({"points": rows}, splits=["train"] * 30 + ["test"] * 10)
 
 
+def padded() -> Data:
+    """Wide tables, of which some are empty."""
+    tables = np.random.default_rng(6).normal(size=(40, 16, 80)).astype(np.float32)
+    tables[20:26] = 0
+    return Data({"table": tables}, splits=["train"] * 30 + ["test"] * 10, kinds={"table": "array"})
+
+
 REORDERED = {
+    "wide ones, some of them empty": padded(),
     "other points": clouds(),
     "molecules of the same atoms": clouds(kinds=3),
     "rows of flags, one of them another": flagged(),

@@ -76,6 +76,7 @@ SILENT = {
     "a shop that was shut, in words": metered(
         put(load(), at(2, 90, 150), 0.0), state=["shut" if shut else "open" for shut in at(2, 90, 150)]
     ),
+    "marks of missing values, which are told as such": metered(put(load(), at(2, 90, 150), -999.0)),
     "a meter that was not yet there": metered(put(load(), at(2, 0, 90), 0.0)),
     "an item that was out of stock": stores((4,)),
     "events that are rare": metered(np.random.default_rng(3).poisson(np.where(WHO == 1, 0.02, 0.3)).astype(float)),

@@ -41,3 +41,26 @@ def test_a_part_in_another_unit_is_told_among_amplitudes_of_all_sizes() -> None:
     assert judged("sample_scales", Data({"x": waves})) == {}
     small = np.where(np.arange(200)[:, None] % 7 == 0, 1e-8, 1) * waves
     assert judged("sample_scales", Data({"x": small}))["scale-drift"].count == 29
+
+
+def slices(raw: int, least: tuple[int, ...] = (-1024,)) -> Data:
+    """CT slices, some of which hold the scanner's numbers, from 0 on; the least value of each is in its corner."""
+    rng = np.random.default_rng(7)
+    made = np.where(rng.random((60, 24, 24)) < 0.5, 40, -900) + rng.normal(0, 300, (60, 24, 24))
+    made = made.clip(-1000, 2000).round().astype(np.int16)
+    made[:, 0, 0] = np.resize(least, 60)
+    made[:raw] += 1024
+    return Data({"x": made}, kinds={"x": "array"})
+
+
+def test_slices_without_their_intercept_are_told() -> None:
+    """Seen: two of twelve patients in the scanner's numbers beside Hounsfield units, and nothing was said."""
+    message = judged("sample_scales", slices(12))["scale-drift"].message
+    assert "in 12 of 60 samples are about 1,024 more than in the others" in message
+
+
+@pytest.mark.parametrize("data", [slices(0), slices(0, (-1024, -1001, -1024)), slices(40)])
+def test_slices_of_one_origin_are_not(data: Data) -> None:
+    """Our promise: another least value alone is no other origin, nor is one that most have."""
+    found = judged("sample_scales", data)
+    assert all("in 20 of 60" in f.message for f in found.values())

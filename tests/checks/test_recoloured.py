@@ -113,7 +113,12 @@ def mixed() -> Any:
     return x
 
 
+def blank(x: Any) -> Any:
+    return np.zeros_like(x)
+
+
 IN_PART_SILENT = {
+    "blank ones, which never had a colour": split(blank, range(0, 60, 2)),
     "colours alike": split(),
     "gray ones in both splits": split(gray, range(60, 140, 4)),
     "a whole split, which is compared elsewhere": split(bgr, range(100, 160)),

@@ -55,6 +55,11 @@ SOUND_SILENT = {
 SOUND_SPEAK = {
     "pauses alone": (spoken({i: noise(i) for i in range(6)}), "silent-audio", "warning"),
     "half of the rate": (spoken({i: word(i)[::2] for i in range(0, 16, 2)}), "header-mismatch", "warning"),
+    "half of the rate, beside silence": (
+        spoken({i: word(i)[::2] if i < 16 else 0 * word(i) for i in range(0, 24, 2)}),
+        "header-mismatch",
+        "warning",
+    ),
 }
 draw = np.random.default_rng(3)
 AREA, PRICE = draw.normal(150, 40, 500).round(), draw.normal(5e5, 9e4, 500).round()

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from dataloader_expert.checks.base import Context
 from dataloader_expert.checks.columns.sample_lengths import LENGTHS, SampleLengths
+from dataloader_expert.checks.labels.labels import Labels
 from dataloader_expert.sources.base import Block, Column, Field, Unit
 
 
@@ -55,3 +56,18 @@ def test_sequences_are_told_in_items_and_absent_ones_left_out() -> None:
     assert fact.value["unit"] == "items"
     assert (fact.value["median"], fact.value["total"], fact.evidence.seen) == (2.0, 12.0, 3)
     assert not check(Field("x", "number", "int64", ())).applies()
+
+
+@pytest.mark.parametrize(
+    ("shape", "found"), [((80, None), [30, 44, 37]), ((None, 80), None), ((3, None, None), None), ((80, 30), None)]
+)
+def test_a_sample_is_as_long_as_the_dimension_that_varies(
+    shape: tuple[int | None, ...], found: list[int] | None
+) -> None:
+    """Seen: lengths of spectrograms [80, T] did not vary, so that no sampler saved the padding that was warned of. Boxes and points are as many
+    as there are."""
+    sizes = [tuple(n if d is None else d for d in shape) for n in (30, 44, 37)]
+    values: list[Any] = [np.zeros(size, np.float32) for size in sizes]
+    labels = Labels(Context((Field("mel", "array", "float32", shape),), None, None, "array", (), None, 0))
+    labels.see(block(0, {"mel": values}))
+    assert (None if labels.lengths() is None else labels.lengths().tolist()) == found

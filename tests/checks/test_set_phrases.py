@@ -37,6 +37,8 @@ def answered(text: str, c: int, _: str, i: int) -> str:
 SOUND = {
     "free texts": texts(lambda t, c, s, i: t),
     "a phrase of a class in all splits": texts(lambda t, c, s, i: f"#include <stdio.h> {t}" if c == 1 else t),
+    "a heading of all classes": texts(lambda t, c, s, i: f"{t[:7]} - {t}"),
+    "a name in brackets in a third of a class": texts(lambda t, c, s, i: f"{t[:7]} (Vogel) {t}" if c == 1 and i % 3 else t),
     "a phrase of all classes in training": texts(lambda t, c, s, i: f"In short: {t}" if s == "train" else t),
     "a word that half of a class begin with": texts(lambda t, c, s, i: f"play {t}" if c == 1 and s == "train" and i % 2 else t),
     "lines of a log": texts(lambda t, c, s, i: f"job {i} on node {i % 7} ended {('well', 'late', 'never')[c]} after {i * 3} steps"),
@@ -49,6 +51,14 @@ SPOILT = {
     "a line after it": (
         texts(lambda t, c, s, i: f"{t} sent from my desk" if (c, s) == (2, "test") else t),
         '"sent from my desk" gives class kind 2 away in test',
+    ),
+    "datelines of an agency": (
+        texts(lambda t, c, s, i: f"{t.split()[i % 3].upper()} (Vogel) - {t}" if c == 1 else t),
+        '"(Vogel)" gives class kind 1 away',
+    ),
+    "the title of a site": (
+        texts(lambda t, c, s, i: f"The Village Book - {t}" if c == 2 else t, several=False),
+        '"-" gives class kind 2 away: 118 of 118 texts of that class that were checked have it among their first words ("The Village Book -")',
     ),
     "a reply with other numbers": (texts(answered, several=False), "one standard text gives class kind 1 away"),
 }

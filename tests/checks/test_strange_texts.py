@@ -18,6 +18,13 @@ def wrong(text: str) -> str:
     return "".join(b.decode("cp1252", "ignore") or b.decode("latin-1") for b in each)
 
 
+def test_types_of_programs_are_no_tags() -> None:
+    """Seen: one text among thousands, on the size of a reference of type P, was said to hold HTML."""
+    assert "markup" not in kinds_of("transmuted to a [u8; size_of::<P>()], which is valid")
+    assert "markup" not in kinds_of("call make<P>(x) for each")
+    assert "markup" in kinds_of("first line<P>second line")
+
+
 @pytest.mark.parametrize("letter", [*"äöüßñçéÉÜÄ€…“→≤✓★°£あ😀", "\u2013", "привет"])
 def test_what_was_decoded_wrongly_is_found(letter: str) -> None:
     assert TWICE.search(f"a {wrong(letter)} b")

@@ -28,12 +28,16 @@ def test_a_few_training_samples_from_the_period_of_test_are_the_cause(strays: in
     assert ("move them to test" in found.fix) is told
 
 
+@pytest.mark.parametrize("every", [3, 8])
 @pytest.mark.parametrize(("hours", "severity"), [(60, "info"), (24, "warning"), (24 * 40, "warning")])
-def test_recordings_made_side_by_side_are_split_by_recording(tmp_path: Path, hours: int, severity: str) -> None:
-    """Seen: tracks of vessels, a file each. Files of a day each, or parts of a shuffled table, are no recordings of their own."""
+def test_recordings_made_side_by_side_are_split_by_recording(
+    tmp_path: Path, hours: int, severity: str, every: int
+) -> None:
+    """Seen: tracks of vessels, a file each, and sensors of patients, few of whom are in the test. Files of a day each, or parts of a
+    shuffled table, are no recordings of their own."""
     days = np.random.default_rng(2).permutation(40)
     for k, day in enumerate(days):
-        path = tmp_path / ("test" if k % 3 == 0 else "train") / f"trip{k}.csv"
+        path = tmp_path / ("test" if k % every == 0 else "train") / f"trip{k}.csv"
         path.parent.mkdir(exist_ok=True)
         begin = 0 if hours > 24 * 30 else day * 24
         at = [str(np.datetime64("2024-03-01T00") + int(begin + h * hours / 24)) for h in range(24)]
@@ -43,6 +47,18 @@ def test_recordings_made_side_by_side_are_split_by_recording(tmp_path: Path, hou
     found = [f for f in scan(tmp_path, tmp_path).findings if f.code == "time-leakage"]
     assert [f.severity for f in found] == [severity]
     assert ("a recording of its own" in found[0].message) == (severity == "info")
+
+
+@pytest.mark.parametrize(("block", "severity"), [(240, "info"), (24, "warning"), (1, "warning")])
+def test_blocks_of_time_are_laid_out_on_purpose(block: int, severity: str) -> None:
+    """Seen: the last days of each month were the test. Our promise: days and rows at random are no such blocks."""
+    hours = np.arange(2880)
+    test = (hours // block % 3 == 1) if block > 1 else np.random.default_rng(0).random(2880) < 0.3
+    times = [f"{np.datetime64('2023-01-01T00') + int(h)}:00" for h in hours]
+    splits = ["test" if t else "train" for t in test]
+    found = judged("leakage", Data({"taken_at": times, "x": hours * 0.5}, splits=splits, kinds={"taken_at": "time"}))
+    assert found["time-leakage"].severity == severity
+    assert ("in 4 long blocks" in found["time-leakage"].message) == (severity == "info")
 
 
 def test_more_than_are_counted_are_no_strays() -> None:

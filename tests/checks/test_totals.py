@@ -19,6 +19,8 @@ KIND = rng.choice(4, N, p=[0.4, 0.3, 0.25, 0.05])
 MARKS = (KIND[:, None] == np.arange(4)).astype(int)
 SPLIT = ["train"] * 700 + ["test"] * 200
 COUNTS = rng.integers(0, 30, (N, 3))
+MANY = (np.minimum(np.random.default_rng(2).geometric(0.12, N), 50)[:, None] == np.arange(1, 51)).astype(int)
+SELDOM = (np.where(np.isin(AT, (1, 2, 5, 6, 8)), 4, KIND)[:, None] == np.arange(5)).astype(int)
 
 
 def table(values: Any, names: list[str] = NAMES, splits: Any = "", **more: Any) -> Data:
@@ -58,6 +60,8 @@ SILENT: dict[str, Data] = {
     "several classes now and then, or none": flags(
         np.where(FEW[:, None], [0, 0, 0, 0], np.maximum(MARKS, AT[:, None] % 50 == 3))
     ),
+    "marks of more classes than columns are kept": table(MANY, [f"kind_{k}" for k in range(50)]),
+    "marks of a class that few rows have": table(SELDOM, [f"kind_{k}" for k in range(5)]),
     "numbers on their own": table(rng.uniform(0, 100, (N, 4)).round(1)),
     "rare marks": flags((rng.random((N, 4)) < 0.02).astype(int)),
     "a total with a tip now and then": table(

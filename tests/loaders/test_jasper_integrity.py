@@ -127,7 +127,7 @@ def test_rounding_is_no_fault(folder: Path) -> None:
         pytest.param(
             {"steering_probabilities": {**jasper.UNIFORM, "zero": -0.25, "keyword": 0.75}},
             ValueError,
-            "at least 0",
+            r"must be in \[0, 1\]",
             id="a negative probability",
         ),
         pytest.param({"steering_probabilities": {"zero": 1.0}}, ValueError, "must have keys zero", id="keys missing"),

@@ -87,7 +87,7 @@ def test_lengths_and_values_survive(rows: list[list[int]]) -> None:
     assert batch["x_lengths"].tolist() == list(map(len, rows))
     for line, row in zip(batch["x"].tolist(), rows, strict=True):
         assert line == row + [0] * (len(line) - len(row))
-    assert varying_in({"x": row} for row in rows) == ({"x"} if len({len(row) for row in rows}) > 1 else set())
+    assert set(varying_in({"x": row} for row in rows)) == ({"x"} if len({len(row) for row in rows}) > 1 else set())
 
 
 @pytest.mark.parametrize(
@@ -127,3 +127,23 @@ def test_a_field_called_like_lengths_is_not_lost_nor_taken_for_them() -> None:
     assert pad_collate(samples)["x_lengths"].tolist() == [2, 5]
     with pytest.raises(ValueError, match="field x_lengths of the samples differs from the lengths"):
         pad_collate([{"x_lengths": torch.tensor(7), "x": torch.ones(n)} for n in (2, 5)])
+
+
+def test_spectrograms_are_padded_along_time() -> None:
+    """Seen: spectrograms [80, T] of words stayed a list, and no batch of their files was made."""
+    samples = [{"mel": torch.full((80, n), 1.0), "speaker": n} for n in (30, 44, 44)]
+    assert varying_in(samples) == {"mel": 1}
+    batch = pad_collate(samples, varying={"mel": 1})
+    assert batch["mel"].shape == (3, 80, 44)
+    assert batch["mel"].is_contiguous()
+    assert batch["mel_lengths"].tolist() == [30, 44, 44]
+    assert not batch["mel"][0, :, 30:].any() and batch["mel"][0, :, :30].all()
+    alike = pad_collate(samples[1:], varying={"mel": 1})
+    assert alike["mel_lengths"].tolist() == [44, 44]
+
+
+def test_images_of_several_sizes_have_no_dimension_of_length() -> None:
+    """Our promise: what differs in height and in width is not padded, and empty boxes do not tell which dimension varies."""
+    images = [(torch.ones(3, h, w), torch.ones(n, 4)) for h, w, n in ((8, 9, 2), (9, 8, 0), (7, 7, 1))]
+    assert varying_in(images) == {"1": 0}
+    assert isinstance(pad_collate(images)[0], list)

@@ -97,10 +97,10 @@ def test_members_that_share_a_name_before_the_last_point_are_two_fields(tmp_path
 
 def test_a_file_that_lacks_a_column_has_missing_values(tmp_path: Path) -> None:
     """As a line of JSON that lacks a key: every batch has the same fields."""
-    pq.write_table(pa.table({"x": [0, 1, 2], "y": [5, 6, 7], "t": ["a", "b", "c"]}), tmp_path / "0.parquet")
+    pq.write_table(pa.table({"x": [0, 1, 2], "z": [5, 6, 7], "t": ["a", "b", "c"]}), tmp_path / "0.parquet")
     pq.write_table(pa.table({"x": [3, 4, 5]}), tmp_path / "1.parquet")
     batches = list(create_loader(tmp_path, None, 2, 0, shuffle=True))
-    rows = {int(x): (float(y), t) for b in batches for x, y, t in zip(b["x"], b["y"], b["t"], strict=True)}
+    rows = {int(x): (float(z), t) for b in batches for x, z, t in zip(b["x"], b["z"], b["t"], strict=True)}
     assert {x: t for x, (_, t) in rows.items()} == {0: "a", 1: "b", 2: "c", 3: "", 4: "", 5: ""}
     assert [rows[x][0] for x in (0, 1, 2)] == [5, 6, 7] and all(np.isnan(rows[x][0]) for x in (3, 4, 5))
 

@@ -47,6 +47,15 @@ def test_what_is_no_series_misses_nothing(names: list[str]) -> None:
     assert missing_shards(names) == []
 
 
+def test_a_series_that_was_dealt_out_to_folders_lacks_what_none_has() -> None:
+    """Seen: windows of a recording were split at random, and each that was in the test folder was missing in training."""
+    names = [f"{'test' if k % 4 == 1 else 'train'}/a-{k:02}.csv" for k in range(12)]
+    assert missing_shards(names) == []
+    assert missing_shards([n for n in names if n != "train/a-06.csv"]) == ["train/a-06.csv"]
+    both = [f"{split}/b-{k:02}.csv" for split in ("train", "test") for k in range(5)]
+    assert missing_shards(both[:3] + both[4:]) == ["train/b-03.csv"]
+
+
 def rows(path: Path, n: int, start: int = 0) -> None:
     with path.open("w", newline="", encoding="utf-8") as file:
         csv.writer(file).writerows([["x", "y"], *([i, i * i] for i in range(start, start + n))])

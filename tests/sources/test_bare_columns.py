@@ -48,7 +48,7 @@ def test_the_label_that_a_split_lacks_may_be_first_or_last(
     own = [f"f{i}" for i in range(7) if i != at]
     assert list(source.decode(test, source.read(test)).columns) == own
     batch = next(iter(create_loader(str(tmp_path), "test", batch_size=4, shuffle=False)))
-    assert batch[f"f{at}"].isnan().all() and not batch[own[1]].isnan().all()
+    assert (batch[f"f{at}"] == -1).all() and not batch[own[1]].isnan().all()
 
 
 def test_columns_that_nothing_tells_apart_are_not_joined(tmp_path: Path) -> None:

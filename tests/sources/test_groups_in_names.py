@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import wave
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from tests.checks.looking import Data, judged
 from tests.making.scanning import scan
 
 rng = np.random.default_rng()
+WORDS = ["HE", "SAID", "THAT", "NO", "SHIP", "WAS", "SEEN", "SINCE", "SUNDAY", "MORNING"]
 
 
 @pytest.mark.parametrize(
@@ -51,6 +53,17 @@ def test_files_that_are_counted_in_each_folder_are_no_groups() -> None:
     assert group_in_names(chosen, [path.split("/")[1] for path in chosen])[0] is not None
 
 
+def test_the_numbers_of_slices_in_each_folder_are_no_groups() -> None:
+    """Seen: slices of patients with their masks: the first slice of every patient was a group, and in all splits."""
+    folders = [f"{'train' if p % 3 else 'val'}/case_{p:03}" for p in range(12)]
+    paths = [f"{folder}/slice_{k:03}_{what}.npy" for folder in folders for k in range(9) for what in ("img", "msk")]
+    assert group_in_names(paths, [path.split("/")[1] for path in paths])[0] is None
+    views = [
+        f"{split}/clip_{k:03}_{rng.integers(9)}.npy" for split in ("train", "val") for k in range(30) for _ in "abc"
+    ]
+    assert group_in_names(views, [None] * len(views))[0] is not None  # other parts of the same clips in both
+
+
 @pytest.mark.parametrize("leaking", [0, 3])
 def test_a_patient_in_two_splits_is_found_by_the_names(tmp_path: Path, leaking: int) -> None:
     rng = np.random.default_rng()
@@ -62,6 +75,23 @@ def test_a_patient_in_two_splits_is_found_by_the_names(tmp_path: Path, leaking: 
                 Image.fromarray(rng.integers(0, 256, (16, 16, 3), np.uint8)).save(path)
     found = [f for f in scan(tmp_path, tmp_path).findings if f.code == "group-leakage"]
     assert [(f.severity, f.count) for f in found] == ([("warning", leaking)] if leaking else [])
+
+
+def test_chapters_of_readers_that_are_in_two_splits_are_a_warning(tmp_path: Path) -> None:
+    """Seen: utterances of LibriSpeech that were split at random, chapter by chapter, told as an info."""
+    for chapter in range(16):
+        reader, number = 103 + 31 * (chapter // 2), 123_288 + 371 * chapter
+        for k in range(5):
+            split = "test-clean" if k == chapter % 5 else "train-clean-100"
+            path = tmp_path / split / str(reader) / str(number) / f"{reader}-{number}-{k:04}.wav"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with wave.open(str(path), "wb") as out:
+                out.setparams((1, 2, 8000, 0, "NONE", ""))
+                out.writeframes(rng.integers(-3000, 3000, 900 + 70 * k + chapter).astype(np.int16).tobytes())
+            with (path.parent / f"{reader}-{number}.trans.txt").open("a", encoding="utf-8") as said:
+                said.write(f"{path.stem} {' '.join(rng.permutation(WORDS)[: 3 + (k + chapter) % 7])}\n")
+    (found,) = [f for f in scan(tmp_path, tmp_path).findings if f.code == "group-leakage"]
+    assert (found.severity, found.count) == ("warning", 16)
 
 
 @pytest.mark.parametrize(("astride", "severity"), [(3, "warning"), (14, "info")])

@@ -61,6 +61,11 @@ TAKEN: dict[str, tuple[list[str], list[list[Any]], str | None]] = {
         [[number(), DRAW.randrange(2)] for _ in range(300)],
         "active",
     ),
+    "a count in the last column": (
+        ["temp", "wind", "count"],
+        [[number(), number(), DRAW.randrange(400)] for _ in range(300)],
+        "count",
+    ),
     "a guess by its place, where several columns say what became of a row": (
         ["failure_heat", "failure_power", "tool"],
         [[DRAW.randrange(2), DRAW.randrange(2), DRAW.choice("xyz")] for _ in range(300)],

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from dataloader_expert.sources.layout import folders_of
@@ -124,7 +125,7 @@ def test_the_tracks_of_a_song_are_no_samples_of_a_class(tmp_path: Path) -> None:
                 sound(tmp_path / "songs" / split / f"Band - Song {split}{i}" / f"{name}.wav")
                 sound(tmp_path / "sounds" / split / f"kind {i}" / f"{name}{i}.wav")
     source = opened(tmp_path / "songs")
-    assert source.label is None and "bass, drums, vocals" in getattr(source, "unread", {})["parts"]
+    assert source.label is None and source.samples == 12
     assert len(opened(tmp_path / "sounds").classes or ()) == 6
 
 
@@ -136,15 +137,22 @@ def test_a_patient_of_two_splits_is_told_by_the_folders(tmp_path: Path) -> None:
     assert "patient06, patient07" in complaints(tmp_path)["group-leakage"]
 
 
-def test_texts_of_numbers_alone_are_told(tmp_path: Path) -> None:
-    """ModelNet40's points are texts by their names; so are a year and a price in words."""
+def test_texts_of_rows_of_numbers_are_arrays(tmp_path: Path) -> None:
+    """ModelNet40's points; seen: they were texts to classify. A year and a price in words are text, and so are rows of several lengths."""
     for c in ("chair", "table"):
         for i in range(6):
-            points = "\n".join(",".join(f"{v:.4f}" for v in RNG.normal(size=3)) for _ in range(20))
-            written(tmp_path / "points" / c / f"{c}_{i:04}.txt", points)
+            points = RNG.normal(size=(20 + i, 3))
+            rows = "\n".join(",".join(f"{v:.4f}" for v in row) for row in points)
+            written(tmp_path / "points" / c / f"{c}_{i:04}.txt", rows)
+            written(tmp_path / "uneven" / c / f"{c}_{i:04}.txt", f"{rows}\n1.5,2.5")
             written(tmp_path / "texts" / c / f"{c}_{i:04}.txt", f"in 1990 one of {i} cost 12.5")
-    assert "numbers" in getattr(opened(tmp_path / "points"), "unread", {})
-    assert "numbers" not in getattr(opened(tmp_path / "texts"), "unread", {})
+    source = opened(tmp_path / "points")
+    assert (source.classes, source.samples, source.modality) == (("chair", "table"), 12, "array")
+    assert [(f.name, f.shape) for f in source.fields] == [("values", (None, 3)), ("label", ())]
+    last = source.units[-1]
+    np.testing.assert_allclose(source.decode(last, source.read(last)).columns["values"].values[0], points.round(4))
+    assert "numbers" in getattr(opened(tmp_path / "uneven"), "unread", {})
+    assert [f.name for f in opened(tmp_path / "texts").fields] == ["text", "label"]
 
 
 def test_few_shot_folders_are_splits_together() -> None:

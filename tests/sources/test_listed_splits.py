@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import wave
 from pathlib import Path
 
@@ -131,3 +132,16 @@ def test_numbers_behind_the_names_of_clips_are_their_classes(tmp_path: Path) -> 
         lines(tmp_path / f"{split}_list.txt", [f"vid{k}{c} 3 {k}" for k in range(2) for c in clips])
     source = opened(tmp_path)
     assert (source.classes, source.splits) == (("0", "1"), {"train": 24, "val": 12})
+
+
+def test_lists_in_json_divide_files(tmp_path: Path) -> None:
+    """Seen: ShapeNet's lists of shapes, below a folder that is not there and without suffixes, divided nothing."""
+    for c in ("0269", "0300"):
+        for i in range(10):
+            picture(tmp_path / c / f"{c}a{i:02}.png")
+    for split, at in (("train", range(7)), ("val", (7,)), ("test", (8, 9))):
+        named = [f"shape_data/{c}/{c}a{i:02}" for c in ("0269", "0300") for i in at]
+        lines(tmp_path / "split" / f"shuffled_{split}_file_list.json", [json.dumps(named)])
+    source = opened(tmp_path)
+    assert (source.classes, source.splits) == (("0269", "0300"), {"train": 14, "val": 2, "test": 4})
+    assert source.problems == []

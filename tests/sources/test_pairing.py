@@ -38,6 +38,7 @@ def write(path: Path, seed: int = 0, size: tuple[int, int] = (40, 32)) -> None:
         ("train/images/{}.jpg", "train/masks/{}.png"),
         ("train/{}.jpg", "train_masks/{}_mask.png"),
         ("{}.jpg", "{}_mask.png"),
+        ("{}_img.jpg", "{}_msk.png"),
         ("JPEGImages/{}.jpg", "SegmentationClass/{}.png"),
         ("img/{}_rgb.png", "gt/{}_gt.png"),
     ],

@@ -41,6 +41,7 @@ TAKEN: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "a flag of training": ({"is_train": np.array([1, 1, 0] * 40)}, {"split": "is_train"}),
     "one split so far": ({"split": ["train"] * N}, {"split": "split"}),
     "patients": ({"patient": REPEATED}, {"group": "patient"}),
+    "numbers of patients": ({"patient_nbr": np.arange(N) % 30 + 80_000}, {"group": "patient_nbr"}),
     "users by id": ({"userId": np.arange(N) % 20}, {"group": "userId"}),
     "a session's key": ({"session_key": REPEATED}, {"group": "session_key"}),
     "codes that repeat": ({"sample": [f"AB-{i % 40:04d}" for i in range(N)]}, {"group": "sample"}),

@@ -71,6 +71,20 @@ def test_edges_are_no_samples(tmp_path: Path) -> None:
     assert (source.samples, aside(source)) == (50, ["g.cites"])
 
 
+def test_edges_are_no_samples_beside_features_without_names(tmp_path: Path) -> None:
+    """Seen: transactions without a header lay beside their classes and more edges than there are of them, which were read."""
+    keys = [i * 7919 % 100_003 for i in range(300)]
+    put(
+        tmp_path / "features.csv",
+        None,
+        [[k, i % 40, *(round(k / (7 + j), 4) for j in range(6))] for i, k in enumerate(keys)],
+    )
+    put(tmp_path / "classes.csv", ["txId", "class"], [[k, ("unknown", 1, 2)[i % 3]] for i, k in enumerate(keys)])
+    put(tmp_path / "edges.csv", ["txId1", "txId2"], [[keys[i % 300], keys[i * 13 % 300]] for i in range(400)])
+    source = opened(tmp_path)
+    assert (source.samples, len(source.fields)) == (300, 8)
+
+
 def test_sums_by_the_day_are_another_table(tmp_path: Path) -> None:
     days = [f"2024-{m:02}-{d:02}" for m in (1, 2) for d in range(1, 29)]
     put(tmp_path / "day.csv", ["day", "temp", "n"], [[d, i / 7, i] for i, d in enumerate(days)])

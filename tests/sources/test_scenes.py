@@ -233,3 +233,17 @@ def test_one_folder_beside_those_of_held_out_splits_is_trained_on(tmp_path: Path
     laid(other, {"preview/a/{n}.png": "image", "preview/b/{n}.png": "other"}, range(1, 4))
     laid(other, {"test/a/{n}.png": "image", "test/b/{n}.png": "other"}, range(11, 21))
     assert "train" not in opened(other).splits
+
+
+def test_channels_of_a_microscope_in_files_of_their_own_are_a_sample(tmp_path: Path) -> None:
+    """Seen: the channels of each cell were samples side by side; lights called by the same colours stay classes."""
+    colours = ("red", "green", "blue", "yellow")
+    laid(tmp_path / "cells", {f"train/c{{n}}a_{colour}.png": "image" for colour in colours})
+    source = opened(tmp_path / "cells")
+    assert (source.samples, source.splits) == (12, {"train": 12})
+    assert sorted(f.name for f in source.fields) == ["green", "image", "red", "yellow"]
+    for i, colour in enumerate(colours[:3]):
+        laid(tmp_path / "lights", {f"{colour}/{{n}}.png": "image"}, [n + 100 * i for n in range(1, 13)])
+        for n in range(1, 13):
+            (tmp_path / "lights" / colour / f"{n + 100 * i}.png").rename(tmp_path / "lights" / colour / f"0{n}.png")
+    assert (opened(tmp_path / "lights").classes, opened(tmp_path / "lights").samples) == (("blue", "green", "red"), 36)

@@ -29,4 +29,10 @@ def found(code: str, severity: Severity = "warning") -> Finding:
 )
 def test_a_warning_of_a_leak_stands_beside_the_verdict(findings: tuple[Finding, ...], said: str) -> None:
     """Seen: passed was true, and whoever read no further took data for sound whose test split training had seen."""
-    assert leaked(findings) == said
+    assert leaked(findings, 1000) == said
+
+
+def test_a_copy_among_thousands_changes_no_score() -> None:
+    """Seen: of two near duplicates among 2,400 sentences it was said that they make scores too good."""
+    assert leaked((found("splits-near-overlap"),), 3000) == ""
+    assert leaked((found("label-leaked-by-field"),), 3000) != ""

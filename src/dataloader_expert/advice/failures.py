@@ -20,6 +20,7 @@ from dataloader_expert.probes.health.shared_handles import POOL
 from dataloader_expert.probes.health.started_first import STARTED_FIRST
 from dataloader_expert.probes.health.worker_resources import GROWTH
 from dataloader_expert.probes.hung import HANGS, LONG_SAMPLES
+from dataloader_expert.probes.model.batch import SPREAD
 from dataloader_expert.probes.search.loading import CURRENT
 from dataloader_expert.probes.search.stuck import LOOK_S, STUCK, WORKS, hang
 from dataloader_expert.probes.search.trials import THROUGHPUT
@@ -83,6 +84,9 @@ def loader(facts: Facts) -> Iterator[Finding]:
     for words, cure in UNLIKE.items():
         if words in text and not fact.at["hung"]:
             code, fix = "not-collatable", cure
+            failed = facts.value(SPREAD, {}).get("failed")
+            if failed and failed["error"].partition("(")[0].strip() in text:
+                return  # which samples do not collate is told
     cited = [fact]
     first = facts.find(STARTED_FIRST)
     if v["locked"] and first is not None:

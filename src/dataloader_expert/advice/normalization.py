@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dataloader_expert.advice.model_inputs import fed_fields, unscaled_fields
+from dataloader_expert.advice.model_inputs import classes_beside_arrays, fed_fields, unscaled_fields
 from dataloader_expert.checks.base import LABELS_EACH, ROLES, STATISTICS
 from dataloader_expert.checks.columns.channel_moments import CHANNEL_MOMENTS, channel_axis
 from dataloader_expert.checks.columns.statistics import FEATURE_MOMENTS, TRAIN_MOMENTS
@@ -48,7 +48,7 @@ def normalization(facts: Facts) -> dict[str, Any] | None:
         for n, f in fields.items()
         if n != label and f["kind"] not in ("text", "category", "boolean", "tokens", "mask", "time", "other", "bytes")
     ]
-    fed = fed_fields(facts)  # a model does not take the others
+    fed, beside = fed_fields(facts), classes_beside_arrays(facts)  # a model does not take the others
     if declared := declared_scale(facts):
         return declared
     numeric = [
@@ -60,6 +60,8 @@ def normalization(facts: Facts) -> dict[str, Any] | None:
         and n not in facts.value(MODEL, {"codes": []})["codes"]
         and not set(words(n)) & UNMEASURED_WORDS
         and n != several
+        and (n not in beside or n in (fed or ()))
+        and not beside_boxes(n, fields)
         and facts.find(CLASS_MAP, field=n) is None
         and n not in named
         and (fed is None or n in fed)
@@ -120,11 +122,19 @@ def normalization(facts: Facts) -> dict[str, Any] | None:
     return {"method": method, "mean": mean, "std": std, "computed_on": on, "applied": applied}
 
 
+def beside_boxes(name: str, fields: Mapping[str, Any]) -> bool:
+    """Whether a field belongs to the target of a detector, next to the boxes, such as their areas."""
+    part, dot, _ = name.rpartition(".")
+    return bool(dot) and any(f"{part}.{boxes}" in fields for boxes in ("boxes", "bbox", "bboxes"))
+
+
 def declared_scale(facts: Facts) -> dict[str, Any] | None:
     """The mean and std that the model declares, which go before those of the data; or none, where it takes no values but 0 to 1."""
     model = facts.value(MODEL, {})
     said = model.get("declared") or {}
-    if "between 0 and 1" in str(model.get("error") or ""):
+    inputs = model.get("inputs")
+    of_target = inputs is not None and any(m["code"] == SCALE and m["field"] not in inputs for m in model["misfits"])
+    if "between 0 and 1" in str(model.get("error") or "") and not of_target:
         on = "none: the model's loss takes values from 0 to 1 only; return them on that scale"
         return {"method": "none", "mean": None, "std": None, "computed_on": on, "applied": None}
     pictures = [f for f in facts.value(FIELDS, []) if f["kind"] in ("image", "array") and len(f["shape"]) == 3]

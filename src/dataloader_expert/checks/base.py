@@ -14,6 +14,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, ClassVar
 
 from dataloader_expert.checks.features import Feature, features_of, with_features
@@ -236,9 +237,10 @@ class Context:
         """The field that says when a sample was taken."""
         return Role(self.time, "as asked") if self.time is not None else self.roles.time
 
-    @property
+    @cached_property
     def identifiers(self) -> frozenset[str]:
-        """The fields that tell samples, groups or other things apart: how large their values are says nothing."""
+        """The fields that tell samples, groups or other things apart: how large their values are says nothing. Checks ask for each of
+        the fields, of which a table may have a thousand."""
         roles = (role.field for role in (self.grouped, *self.roles.keys) if role is not None)
         kinds = ("number", "array", "sequence")  # several ids of a sample too
         whole = (f for f in self.fields if f.kind in kinds and "float" not in f.dtype)

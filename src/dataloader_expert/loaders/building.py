@@ -43,10 +43,9 @@ def rebuild(
 ) -> DataLoader[Any]:
     """The user's loader with other settings; None keeps the loader's own.
 
-    Everything else stays: class, samplers, collate function, worker initialiser, generator, timeout and context. What a class of
-    the user's changed in its constructor is given to it as it was before. A loader whose class takes other arguments is copied, and
-    changed. ``CannotRebuild`` says that a batch sampler, or such a class, sets the batch size, or that it can be neither made
-    anew nor copied.
+    Everything else stays. What a class of the user's changed in its constructor is given to it as it was before. A
+    loader whose class takes other arguments is copied, and changed. ``CannotRebuild`` says that a batch sampler, or
+    such a class, sets the batch size, or that it can be neither made anew nor copied.
     """
     before = given(loader) or {}
     kept = ["collate_fn", "pin_memory", "worker_init_fn", "generator"]
@@ -57,10 +56,12 @@ def rebuild(
         keywords["persistent_workers"] = loader.persistent_workers if persistent is None else persistent
         if not (getattr(loader, "in_order", True) if in_order is None else in_order):  # unknown to torch before 2.6
             keywords["in_order"] = False
-    if _batches_itself(loader, before):
+    decider = _decider(loader)
+    batches = before.get("batch_sampler", decider if decider is loader.batch_sampler else None)
+    if batches is not None:
         if batch_size is not None:
             raise CannotRebuild("its batch sampler sets the batch size: change it there")
-        keywords["batch_sampler"] = _first_of(before.get("batch_sampler"), loader.batch_sampler)
+        keywords["batch_sampler"] = batches
     else:
         if loader.batch_sampler is None:
             keywords["batch_size"] = None
@@ -81,13 +82,6 @@ def rebuild(
     if batch_size not in (None, loader.batch_size):
         raise CannotRebuild(f"the constructor of its class {name} changes its samplers")
     return _copied(loader, keywords)
-
-
-def _batches_itself(loader: DataLoader[Any], before: dict[str, Any]) -> bool:
-    """Whether a batch sampler was given."""
-    return (
-        before["batch_sampler"] is not None if "batch_sampler" in before else _decider(loader) is loader.batch_sampler
-    )
 
 
 def _first_of(one: Any, other: Any) -> Any:
@@ -128,11 +122,6 @@ def twin(loader: DataLoader[Any], **changed: Any) -> DataLoader[Any]:
     made = copy.copy(loader)
     vars(made).update(_iterator=None, **changed)
     return made
-
-
-def with_collate(loader: DataLoader[Any], collate: Any) -> DataLoader[Any]:
-    """The user's loader as it is, except for its collate function."""
-    return twin(loader, collate_fn=collate)
 
 
 def release(loader: Any, iterator: Any) -> None:

@@ -49,7 +49,7 @@ def collate_gathered(samples: Any) -> Any:
 
 
 def pad_collate(samples: Sequence[Any], varying: Collection[str] = ()) -> Any:
-    """Stacks what stacks, pads tensors of varying first dimension, and leaves the rest as lists.
+    """Stacks what stacks, pads tensors of varying first dimension (or of the one that ``varying`` names), and leaves the rest as lists.
 
     Padding is 0; of integer fields named as labels (``labels``, ``ner_tags``) it is -100, which
     ``torch.nn.functional.cross_entropy`` ignores by default.
@@ -57,18 +57,25 @@ def pad_collate(samples: Sequence[Any], varying: Collection[str] = ()) -> Any:
     Samples are mappings, tuples or dataclasses (which become mappings), nested or not, of tensors, arrays, numbers and other
     values. A padded ``x`` of a mapping has shape [batch, longest, …], and ``x_lengths``, int64 [batch], is added; of a tuple, it
     becomes a pair with its lengths. Keys that not all samples have are left out, with a warning. Tensors in a mapping that differ in more
-    than their first dimension, such as images of several sizes, are a ``ValueError``.
+    than this dimension, such as images of several sizes, are a ``ValueError``.
 
     Args:
         varying: fields (``"x"``, ``"target.boxes"``, ``"0"``) that are padded and have lengths in every batch, also where all
-            samples of it are equally long; give them by ``functools.partial``. Others have them in batches that need them.
+            samples of it are equally long; give them by ``functools.partial``. Others have them in batches that need them. A mapping
+            names the dimension of each: ``{"mel": 1}`` for spectrograms [80, T].
     """
     if not len(samples):
         raise ValueError("there are no samples to collate")
     if isinstance(samples, Gathered):
         batch: Any = samples.batch
-        here = [n for n in varying if isinstance(batch, dict) and isinstance(batch.get(n), torch.Tensor)]
-        lengths = {f"{n}_lengths": torch.full((len(batch[n]),), batch[n].shape[1]) for n in here if batch[n].ndim > 1}
+        at = {
+            n: d + 1
+            for n, d in dimensions(varying).items()
+            if isinstance(batch, dict) and hasattr(batch.get(n), "ndim")
+        }
+        lengths = {
+            f"{n}_lengths": torch.full((len(batch[n]),), batch[n].shape[d]) for n, d in at.items() if batch[n].ndim > d
+        }
         return {**batch, **lengths} if lengths else batch
     _tell_left_out(samples)
     for name, first in samples[0].items() if isinstance(samples[0], Mapping) else ():
@@ -76,46 +83,68 @@ def pad_collate(samples: Sequence[Any], varying: Collection[str] = ()) -> Any:
             continue
         there = [s[name] for s in samples if name in s]
         shapes = {tuple(v.shape) for v in there if isinstance(v, torch.Tensor) and v.numel()}
-        if len({shape[1:] for shape in shapes}) > 1:
+        at = dimensions(varying).get(name, 0)
+        if len({(*shape[:at], *shape[at + 1 :]) for shape in shapes}) > 1:
             cure = "give them one shape with transform="
             cure = f"resize images with size=(height, width), or {cure}" if first.ndim > 2 else cure
             raise ValueError(f"{name} has the shapes {sorted(shapes)[:4]}, which neither stack nor pad: {cure}")
-    return pad(samples, frozenset(varying))
+    return pad(samples, dimensions(varying))
 
 
 def _tell_left_out(samples: Sequence[Any]) -> None:
     """Warns of keys that only some samples have, such as the masks of labelled splits."""
-    if not isinstance(samples[0], Mapping) or all(
-        isinstance(sample, Mapping) and sample.keys() == samples[0].keys() for sample in samples
-    ):
-        return
-    having = Counter(name for sample in samples if isinstance(sample, Mapping) for name in sample)
+    named = [sample for sample in samples if isinstance(sample, Mapping)] if isinstance(samples[0], Mapping) else []
+    having = Counter(name for sample in named for name in sample)
     for name, n in having.items():
         if n < len(samples):
             text = f"{name} is left out of a batch, since only {n} of its {len(samples)} samples have it"
             warnings.warn(f"{text}: load each split on its own (split=), or add it with transform=", stacklevel=3)
 
 
-def padding(varying: Collection[str]) -> Callable[[Sequence[Any]], Any]:
+def padding(varying: Mapping[str, int]) -> Callable[[Sequence[Any]], Any]:
     """:func:`pad_collate` with the lengths of these fields in every batch."""
-    return partial(pad_collate, varying=tuple(sorted(varying))) if varying else pad_collate
+    return partial(pad_collate, varying=said(varying)) if varying else pad_collate
 
 
-def varying_in(samples: Iterable[Any]) -> set[str]:
-    """The fields, named as in :func:`pad_collate`, of which these samples differ in length."""
-    lengths: dict[str, set[int]] = {}
+def said(varying: Mapping[str, int]) -> Collection[str]:
+    """The fields as :func:`pad_collate` is given them: with their dimensions only where one is not the first."""
+    return dict(sorted(varying.items())) if any(varying.values()) else tuple(sorted(varying))
+
+
+def dimensions(varying: Collection[str]) -> Mapping[str, int]:
+    """The dimension of each field, without that of the batch; the first where it is not said."""
+    return varying if isinstance(varying, Mapping) else dict.fromkeys(varying, 0)
+
+
+def varying_in(samples: Iterable[Any]) -> dict[str, int]:
+    """The fields, named as in :func:`pad_collate`, of which these samples differ in length, and the dimension that this is: the only one in
+    which they differ, else the first."""
+    shapes: dict[str, set[tuple[int, ...]]] = {}
     for sample in samples:
-        for name, length in _lengths(sample, ""):
-            lengths.setdefault(name, set()).add(length)
-    return {name for name, found in lengths.items() if len(found) > 1}
+        for name, shape in _shapes(sample, ""):
+            shapes.setdefault(name, set()).add(shape)
+    found = {name: varying_dimension(seen) for name, seen in shapes.items()}
+    return {name: at for name, at in found.items() if at is not None}
 
 
-def _lengths(value: Any, name: str) -> Iterator[tuple[str, int]]:
+def varying_dimension(shapes: Collection[tuple[int, ...]]) -> int | None:
+    """The dimension of length, if samples of these shapes differ in one."""
+    full = [shape for shape in shapes if all(shape)] or [
+        *shapes
+    ]  # an empty one may lack the others' further dimensions
+    alike = len({len(shape) for shape in full}) == 1
+    differ = [at for at, sizes in enumerate(zip(*full, strict=True)) if len(set(sizes)) > 1] if alike else []
+    if len(differ) == 1:
+        return differ[0]
+    return 0 if len({shape[0] for shape in shapes}) > 1 else None
+
+
+def _shapes(value: Any, name: str) -> Iterator[tuple[str, tuple[int, ...]]]:
     value = as_mapping(value) if hasattr(value, "__dataclass_fields__") else value
     if isinstance(value, Mapping | tuple):
         for key, inner in value.items() if isinstance(value, Mapping) else enumerate(value):
-            yield from _lengths(inner, f"{name}.{key}" if name else str(key))
+            yield from _shapes(inner, f"{name}.{key}" if name else str(key))
         return
     tensor = tensor_of(value)
     if isinstance(tensor, torch.Tensor) and tensor.ndim:
-        yield name, len(tensor)
+        yield name, tuple(tensor.shape)

@@ -12,6 +12,7 @@ from typing import Any, Literal
 import torch
 from torch.utils.data import DataLoader, Sampler
 
+from dataloader_expert.errors import Unreadable
 from dataloader_expert.loaders.collate import padding
 from dataloader_expert.loaders.epochs import EpochLoader, gives_batches, with_epoch
 from dataloader_expert.loaders.factory import DataLoaderConfig, DataLoaderFactory, check_names, ranks_asked
@@ -24,6 +25,7 @@ from dataloader_expert.samplers import BlockShuffleSampler
 from dataloader_expert.samplers.rules import at_least, given, one_of
 from dataloader_expert.sources.arrays import Unequal
 from dataloader_expert.sources.base import Source
+from dataloader_expert.sources.table_fields import MAX_CLASSES
 
 logger = logging.getLogger(__name__)
 
@@ -46,6 +48,7 @@ def create_loader(
     sampler: Sampler[Any] | None = None,
     format: str | None = None,
     label: str | None = None,
+    classes: list[str] | Literal["found"] | None = None,
     size: tuple[int, int] | None = None,
     transform: Callable[[dict[str, Any]], Any] | None = None,
     unreadable: Literal["raise", "skip"] = "raise",
@@ -68,10 +71,10 @@ def create_loader(
         seed: of order, augmentation and steering variants.
         storage_format, use_mmap, variant_rule: as of :class:`JASPERSteeringDataset`.
         sampler: a sampler or batch sampler of your own, such as one of ``dataloader_expert.samplers``.
-        format, label, size, transform, unreadable, channels: as of :func:`open_dataset`; not for JASPER. Random choices
+        format, label, classes, size, transform, unreadable, channels: as of :func:`open_dataset`; not for JASPER. Random choices
             in ``transform`` depend on seed, epoch and draw only.
-        shuffle: whether each epoch has an order of its own. None: in ``train`` only. Say it for a data set without splits;
-            not for JASPER.
+        shuffle: whether each epoch has an order of its own; None: in ``train`` only, so say it where there are no
+            splits. Not for JASPER.
         mixed_blocks: where it is shuffled, shuffle so many blocks (row groups, shards) at a time
             (:class:`~dataloader_expert.samplers.BlockShuffleSampler`); None: a full shuffle.
         keywords: further fields of :class:`DataLoaderConfig`; for JASPER further arguments of ``DataLoader``.
@@ -95,21 +98,28 @@ def create_loader(
     else:
         one_of(("auto", "pt", "hdf5"), storage_format=storage_format)
         check_names("create_loader", keywords, signature(create_loader).parameters)
-        read: dict[str, Any] = {"format": format, "label": label, "size": size, "channels": channels}
+        read: dict[str, Any] = {
+            "format": format,
+            "label": label,
+            "classes": classes,
+            "size": size,
+            "channels": channels,
+        }
         opened = open_dataset(dataset_dir, split=split, transform=transform, unreadable=unreadable, **read)
         if sampler is not None and shuffle:
             raise ValueError("sampler= and shuffle=True exclude each other: the sampler decides the order")
         shuffled = split == "train" if shuffle is None else shuffle
         if mixed_blocks is not None and sampler is None and shuffled:
             ranks_asked(distributed)
-            alone = {"num_replicas": 1} if distributed is False else {}
+            one_rank = {"num_replicas": 1} if distributed is False else {}
             sizes = [unit.samples for unit in opened.units]
-            sampler = BlockShuffleSampler(sizes, mixed_blocks, seed, drop_last=bool(drop_last), **alone)
+            sampler = BlockShuffleSampler(sizes, mixed_blocks, seed, drop_last=bool(drop_last), **one_rank)
         elif mixed_blocks is not None and sampler is None and (split is None or shuffle is False):
             raise ValueError(f"mixed_blocks is {mixed_blocks}, and nothing is shuffled: pass shuffle=True")
         named = {"num_workers": num_workers, "drop_last": drop_last, "pin_memory": pin_memory}
         named |= {"batch_sampler" if gives_batches(sampler) else "sampler": sampler, "distributed": distributed}
-        named["collate_fn"] = None if batch_size is None else padding(opened.source.varying)
+        alone = batch_size is None and not gives_batches(sampler) and keywords.get("batch_sampler") is None
+        named["collate_fn"] = None if alone else padding(opened.source.varying)
         config = DataLoaderConfig(batch_size=batch_size, shuffle=shuffled, seed=seed, **{**given(**named), **keywords})
         loader = DataLoaderFactory().create_dataloader(opened, config)
     count = len(loader.dataset_obj)
@@ -145,7 +155,8 @@ def open_dataset(
         columns: the fields to read, with the one that names the split of each sample if there is one; None: all.
         size, nullable, unreadable, channels, transform: as of :class:`SourceDataset`.
         classes: class names in index order; ``"found"``: the values of the label in sorted order, of all splits, for which the
-            whole source is decoded once; None: as the data set declares them. A label that is none of them raises on access.
+            whole source is decoded once; None: as the data set declares them, and those found if the label is a column of texts that
+            is not only guessed. A label that is none of them raises on access.
 
     Raises:
         ValueError: as of :class:`SourceDataset`; for arrays that are to be read row by row and differ in length.
@@ -161,18 +172,25 @@ def open_dataset(
         raise ValueError(f"{unequal}; make the lengths equal, or pass unreadable='skip' to read these rows")
     if isinstance(classes, str) and classes != "found":
         raise ValueError(f"classes is {classes!r}; it must be a list of names, or 'found'")
-    names = opened.classes if classes is None else None if classes == "found" else tuple(classes)
-    if classes == "found":  # of all splits, so that a class has one index in each
+    names = tuple(classes) if isinstance(classes, list | tuple) else opened.classes if classes is None else None
+    if classes == "found" or (classes is None and names is None and _has_named_classes(opened)):
+        # of all splits, so that a class has one index in each
         whole = open_source(replace(ref, split=None), []) if split is not None else opened
         whole.label = whole.label or opened.label
         names = classes_of(whole)
+        names = names if classes == "found" or len(names) <= MAX_CLASSES else None
     return SourceDataset(opened, size, names, nullable, unreadable=unreadable, channels=channels, transform=transform)
+
+
+def _has_named_classes(source: Source) -> bool:
+    """Whether the label is a category of texts, and no guess."""
+    field = source.field(source.label) if source.label is not None else None
+    named = field is not None and (field.kind, field.dtype, field.shape) == ("category", "str", ())
+    return named and not source.label_how.startswith("guessed")
 
 
 def classes_of(source: Source) -> tuple[str, ...]:
     """The names of the values that the label takes, in sorted order; decodes the source once."""
-    from dataloader_expert.errors import Unreadable
-
     values: set[Any] = set()
     label = source.label
     for unit in source.units if label is not None else ():

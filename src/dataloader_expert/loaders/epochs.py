@@ -31,8 +31,7 @@ from dataloader_expert.loaders.samples import SourceDataset
 from dataloader_expert.loaders.seeding import SeededSamples, mixed
 from dataloader_expert.loaders.stream_state import StreamRanks
 from dataloader_expert.loaders.tensor_rows import Slices, gathers
-from dataloader_expert.samplers.base import EpochBatchSampler, EpochSampler, IndexSampler
-from dataloader_expert.samplers.draws import placed
+from dataloader_expert.samplers.base import EpochBatchSampler, EpochSampler, IndexSampler, placed
 from dataloader_expert.samplers.ranks import process_group
 from dataloader_expert.samplers.shuffled import TorchShuffleSampler
 
@@ -41,23 +40,17 @@ logger = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class Progress:
-    """Batches delivered in this pass, and whether it ended; apart from the loader, whose attributes are slow to set."""
+    """Batches delivered in this pass, whether it ended, iterators made; a loader's own attributes are slow to set."""
 
     batches: int = 0
     ended: bool = False
+    iterators: int = 0
     unused: bool = False
     """Whether the last iterator was dropped before its first batch: trainers make such, and no epoch has passed with them."""
-    iterators: int = 0
-    """Iterators made."""
-
-    def begin(self) -> None:
-        """Starts a pass."""
-        self.batches, self.ended = 0, False
 
 
 class _Resumption(NamedTuple):
-    """A loaded state from which no batch has been delivered yet: its epoch, None if the dataset has none, its delivered batches, and
-    the state of the sampler."""
+    """A loaded state from which no batch has been delivered yet; ``epoch`` is None if the dataset has none."""
 
     epoch: int | None
     batches: int
@@ -132,7 +125,7 @@ class EpochLoader(DataLoader[Any]):
         if self._resumption is not None and self._resumption.epoch == epoch:
             return
         self._resumption, self._begun_in = None, None
-        self.progress.begin()
+        self.progress.batches, self.progress.ended = 0, False
 
     def state_dict(self) -> dict[str, Any]:
         """Epoch, batches delivered in it, and the states of sampler and dataset; ready for JSON.
@@ -147,8 +140,7 @@ class EpochLoader(DataLoader[Any]):
         batches = self.progress.batches if self.epoch == counted_in else 0  # the sampler's own set_epoch moved it
         state: dict[str, Any] = {"batches": batches, "batch_size": self.batch_size}
         if self.sampler_obj is not None:
-            taken = min(batches * self._items, len(self.sampler_obj))  # type: ignore[arg-type]  # ours have a length
-            state["sampler"] = self.sampler_obj.state_dict(taken)
+            state["sampler"] = state_behind(self.sampler_obj, batches, self.batch_size)
         elif isinstance(self.dataset, IterableDataset):
             state |= {} if self.epoch is None else {"epoch": self.epoch}
             state["order"] = self._order
@@ -224,12 +216,10 @@ class EpochLoader(DataLoader[Any]):
             owner.set_epoch(epoch)
 
     def _begin(self) -> int:
-        """Sets the epoch of everything to that of the pass that begins now.
+        """Sets the epoch of all to that of the pass that begins; returns the batches of a resumed stream to drop first.
 
-        A loaded state is kept until a batch is delivered: trainers make iterators that they never use, and the workers of these have
-        taken indices already.
-
-        Returns how many batches to read and drop first: those that an interrupted stream has delivered.
+        A loaded state is kept until a batch is delivered: trainers make iterators that they never use, whose workers
+        take indices.
         """
         if self.progress.unused:
             self.progress.unused, self._begun_in = False, None
@@ -241,27 +231,23 @@ class EpochLoader(DataLoader[Any]):
             self._resumption = None
         elif resumed is not None and resumed.sampler is not None and self.sampler_obj is not None:
             self.sampler_obj.load_state_dict(resumed.sampler)
-        if resumed is None and isinstance(self.dataset, IterableDataset):
-            self._move_stream()
-        elif resumed is None and self.sampler_obj is None and self._begun_in is not None and self._alone:
-            self._move_to(self._begun_in + 1)
+        if resumed is None and self.sampler_obj is None:
+            streams = wrapped(self.dataset) if isinstance(self.dataset, IterableDataset) else []
+            known = (
+                getattr(owner, "epoch", None) for owner in reversed(streams)
+            )  # innermost first: the user may have set it
+            epoch = next((epoch for epoch in known if isinstance(epoch, int) and epoch != self._begun_in), None)
+            if epoch is None and self._begun_in is not None and self._alone:
+                epoch = self._begun_in + 1
+            if epoch is not None:
+                self._move_to(epoch)
         if not goes_on or self.sampler_obj is None:
-            self.progress.begin()
+            self.progress.batches, self.progress.ended = 0, False
         if self.sampler_obj is not None:
             self.sampler_obj.move_on()  # now, so that a state taken before the first batch is of the new epoch
         self._seed_pass()
         self._begun_in = self.epoch
         return resumed.batches if goes_on and resumed is not None and self.sampler_obj is None else 0
-
-    def _move_stream(self) -> None:
-        """Moves a stream to the epoch that was set on the dataset itself, else to the next one."""
-        known = (getattr(owner, "epoch", None) for owner in reversed(wrapped(self.dataset)))  # innermost first
-        epochs = [epoch for epoch in known if isinstance(epoch, int)]
-        set_to = next((epoch for epoch in epochs if epoch != self._begun_in), None)
-        if set_to is not None:
-            self._move_to(set_to)
-        elif self._begun_in is not None and self._alone:
-            self._move_to(self._begun_in + 1)
 
     @property
     def _alone(self) -> bool:
@@ -294,11 +280,6 @@ class EpochLoader(DataLoader[Any]):
         if own is None and isinstance(self.dataset, SeededSamples) and self.dataset.expects_draws:
             return _Placed(plain, self.dataset, self)
         return plain
-
-    @property
-    def _items(self) -> int:
-        """Items of the sampler per batch: 1 of a batch sampler, else the batch size."""
-        return 1 if isinstance(self.sampler_obj, EpochBatchSampler) else self.batch_size or 1
 
     def __len__(self) -> int:
         sharded = getattr(type(self.dataset), "batches", None)  # a stream, of which each worker has a share
@@ -352,6 +333,12 @@ class _Placed:
         for batch in self._batches:
             indices = batch.tolist() if self._whole and hasattr(batch, "tolist") else batch
             yield list(placed(indices, epoch, places)) if self._whole else next(placed([batch], epoch, places))
+
+
+def state_behind(sampler: Any, batches: int, size: int | None) -> dict[str, Any]:
+    """The state of an ``EpochSampler`` behind so many batches of this size."""
+    each = 1 if isinstance(sampler, EpochBatchSampler) else size or 1
+    return dict(sampler.state_dict(min(batches * each, len(sampler))))
 
 
 def has_states(dataset: Any) -> bool:

@@ -45,16 +45,15 @@ class DataLoaderConfig:
         collate_fn: samples to batch; None: by the task, else torch's.
         timeout: seconds to wait for a batch of the workers; 0: no limit.
         distributed: shard the epoch across the ranks of the process group; None: if there is one.
-        sampler, batch_sampler: your own, which replaces ``shuffle`` (a batch sampler ``batch_size`` and ``drop_last``
-            too) and has to shard itself.
+        sampler, batch_sampler: your own, which shards itself; it replaces ``shuffle``, a batch sampler ``batch_size``
+            and ``drop_last`` too.
         worker_init_fn: called in each worker after :func:`seed_worker`. With one, an iterable dataset is not sharded
             across workers here: as with torch, this is up to the function.
         seed_samples: whether random choices in ``__getitem__`` depend on seed, epoch and draw only, not on workers and
             ranks: the global random states are set before each sample, and restored after the batch. None: if the
             dataset's code names a source of random numbers (:func:`may_draw`), or a read is seen to move one of these
             states (:class:`~dataloader_expert.loaders.seeding.SeededSamples`). False: as with torch.
-        in_order: False: batches as workers finish them, so that a slow sample delays no other batch; such an epoch
-            cannot be resumed.
+        in_order: False: batches as workers finish them: a slow sample delays no other; such an epoch cannot resume.
     """
 
     batch_size: int | None = 32
@@ -131,10 +130,9 @@ class DataLoaderFactory:
             task_spec, tokenizer: of the collator, if neither ``data_collator`` nor ``config.collate_fn`` is given.
             data_collator: takes precedence over all other collate functions.
 
-        Raises:
-            ValueError: for an invalid setting; for tensors that do not stack; if a collator lacks its tokenizer or
-                refuses its arguments; if an iterable dataset is to be shuffled; if a collate function cannot be sent
-                to spawned workers.
+        A ``ValueError`` for an invalid setting; for tensors that do not stack; if a collator lacks its tokenizer or
+        refuses its arguments; if an iterable dataset is to be shuffled; if a collate function cannot be sent to spawned
+        workers.
         """
         config = config or DataLoaderConfig()
         if not isinstance(config, DataLoaderConfig):
@@ -157,7 +155,8 @@ class DataLoaderFactory:
             )
         if collate is None and not streams:
             dataset = by_batch(dataset)
-            collate = collate_gathered if gathers(dataset) and config.batch_size is not None else None
+            batched = config.batch_size is not None or config.batch_sampler is not None
+            collate = collate_gathered if gathers(dataset) and batched else None
         _check_sent(config, collate, dataset)
         drop_last = config.drop_last and config.batch_size is not None  # torch refuses it where there are no batches
         order: dict[str, Any] = {"batch_size": config.batch_size, "drop_last": drop_last}
@@ -180,17 +179,10 @@ class DataLoaderFactory:
             workers["persistent_workers"] = config.persistent_workers is not False
             for name in ("prefetch_factor", "timeout", "multiprocessing_context"):
                 workers[name] = getattr(config, name)
-        return EpochLoader(
-            dataset,
-            seed=config.seed,
-            num_workers=config.num_workers,
-            pin_memory=torch.cuda.is_available() if config.pin_memory is None else config.pin_memory,
-            collate_fn=collate,
-            worker_init_fn=seed_worker if own is None else functools.partial(_both, own),
-            generator=create_seeded_generator(config.seed),
-            **workers,
-            **order,
-        )
+        workers["pin_memory"] = torch.cuda.is_available() if config.pin_memory is None else config.pin_memory
+        workers["worker_init_fn"] = seed_worker if own is None else functools.partial(_both, own)
+        order |= {"seed": config.seed, "generator": create_seeded_generator(config.seed)}
+        return EpochLoader(dataset, num_workers=config.num_workers, collate_fn=collate, **workers, **order)
 
     def _by_task(self, task_spec: TaskSpec | None, tokenizer: Any) -> Any:
         if task_spec is None:
@@ -207,9 +199,8 @@ class DataLoaderFactory:
 
     def _sampler(self, dataset: Any, config: DataLoaderConfig) -> Sampler[int]:
         num_replicas, rank = ranks_asked(config.distributed)
-        shard: dict[str, Any] = {"num_replicas": num_replicas, "rank": rank, "drop_last": config.drop_last}
-        seeded = config.shuffle
-        return TorchShuffleSampler(dataset, config.seed, **shard) if seeded else OrderedSampler(dataset, **shard)
+        how: dict[str, Any] = {"num_replicas": num_replicas, "rank": rank, "drop_last": config.drop_last}
+        return TorchShuffleSampler(dataset, config.seed, **how) if config.shuffle else OrderedSampler(dataset, **how)
 
 
 def ranks_asked(distributed: bool | None) -> tuple[int, int] | tuple[None, None]:

@@ -265,7 +265,8 @@ def datasets_by_column() -> dict[str, Any]:
 
 
 def pad(samples: Any, varying: Any = None) -> Any:
-    """Stacks what stacks; pads what varies in its first dimension and keeps the lengths; lists the rest.
+    """Stacks what stacks; pads what varies in its first dimension, or in the one that ``varying`` names, and keeps the lengths; lists the
+    rest.
 
     Padding is 0; of fields of whole numbers named labels it is -100. Lengths of ``x`` in a mapping are ``x_lengths``; in a tuple, ``x`` becomes a pair with them. Those of the fields ``varying``
     are in every batch. Keys that not all samples have are left out.
@@ -318,15 +319,17 @@ def joined_samples(values: list[Any], name: str, varying: Any) -> tuple[Any, Any
     if longest.ndim:  # an empty one may lack the others' further dimensions
         tensors = [longest[:0] if value.ndim and not len(value) else value for value in tensors]
         shapes = {value.shape for value in tensors}
-    if not longest.ndim or len({shape[1:] for shape in shapes}) > 1 or len({len(shape) for shape in shapes}) > 1:
+    at = varying[name] if isinstance(varying, Mapping) and name in varying else 0
+    others = {(*shape[:at], *shape[at + 1 :]) for shape in shapes}
+    if longest.ndim <= at or len(others) > 1 or len({len(shape) for shape in shapes}) > 1:
         return tensors, None
     try:
         dtype = functools.reduce(torch.promote_types, {value.dtype for value in tensors})
-        rows = [value.to(dtype) for value in tensors]
+        rows = [value.to(dtype).movedim(at, 0) for value in tensors]
         padded = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=filler(name, dtype))
     except (RuntimeError, TypeError):  # such as sparse ones
         return tensors, None
-    return padded, torch.tensor([len(value) for value in tensors])
+    return padded.movedim(1, at + 1).contiguous(), torch.tensor([value.shape[at] for value in tensors])
 
 
 def filler(name: str, dtype: Any) -> int:

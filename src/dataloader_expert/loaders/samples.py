@@ -25,9 +25,6 @@ from dataloader_expert.sources.sounds import encoded
 
 logger = logging.getLogger(__name__)
 
-NOTHING: Any = object()
-"""Stands for a sample that is left out."""
-
 
 class Clock(Protocol):
     """Measures where the time of a sample goes; see ``SourceDataset.clock``."""
@@ -58,10 +55,8 @@ class SourceDataset(Dataset[Any]):
         channels: of images, 1 or 3; None: 1 if the images inspected on opening are grey, else 3.
         transform: from a sample to the one that is returned.
 
-    Raises:
-        ValueError: if ``unreadable`` or ``channels`` has another value; on access, for an image in colour if
-            ``channels`` is 1.
-        RuntimeError: on access, for a sample that cannot be read, or a batch of such samples.
+    Another value of ``unreadable`` or ``channels``, and on access an image in colour if ``channels`` is 1, is a
+    ``ValueError``; on access, a sample that cannot be read, or a batch of such samples, is a ``RuntimeError``.
     """
 
     def __init__(
@@ -97,6 +92,9 @@ class SourceDataset(Dataset[Any]):
         self.starts = np.cumsum([0, *(u.samples for u in self.units)])
         self.blocks = Blocks() if blocks is None else blocks
         self.nullable = set(nullable) if nullable is not None else fields_with_nulls(source)
+        self._numbered = self.codes is None and _numbers_classes(source)
+        if self._numbered:
+            self.nullable -= {str(source.label)}
         self.clock: Clock | None = None
 
     def __len__(self) -> int:
@@ -108,6 +106,31 @@ class SourceDataset(Dataset[Any]):
         for unit in self.units:
             digest.update(repr((unit.file, unit.key, unit.start, unit.samples, unit.bytes, unit.split)).encode())
         return digest.hexdigest()
+
+    @property
+    def classes(self) -> list[str] | None:
+        """The names of the classes, in the order of their indices; None where labels are as stored."""
+        return None if self.codes is None else list(self.codes)
+
+    def labels(self) -> list[Any]:
+        """The label of every sample, as samples have it: for samplers and weights. Images are not decoded if their folders or tables tell it.
+
+        Raises:
+            ValueError: if no label is known.
+            RuntimeError: for a sample that cannot be read.
+        """
+        name = self.source.label
+        if name is None:
+            raise ValueError("no label is known; open the data set with label=, or give the labels yourself")
+        found: list[Any] = []
+        for unit, start in zip(self.units, self.starts, strict=False):
+            try:
+                column = self.source.column(unit, name)
+                values = [self._value(name, column, row) for row in range(unit.samples)] if column is not None else []
+            except Unreadable as e:
+                raise RuntimeError(f"the labels of the samples from {start} on cannot be read: {e.told()}") from e
+            found += [v.item() if isinstance(v, torch.Tensor) and not v.ndim else v for v in values]
+        return found
 
     @property
     def skipped(self) -> int:
@@ -133,26 +156,23 @@ class SourceDataset(Dataset[Any]):
         """A batch, gathered column by column if blocks hold arrays of many samples."""
         wanted = np.asarray(indices, dtype=np.int64)
         ats = np.searchsorted(self.starts, wanted, side="right") - 1
-        batch = self._gathered(wanted, ats) if self.transform is None and len(wanted) and self._many(ats) else None
+        batch = self._gathered(wanted, ats) if self.transform is None and len(wanted) else None
         if batch is not None:
             return Gathered(batch, len(wanted))
         if self.unreadable != "skip":
             return [self[i] for i in indices]
-        kept = [s for s in map(self._or_nothing, indices) if s is not NOTHING]
+        kept = []
+        for index in indices:
+            try:
+                kept.append(self._finished(position(index, len(self))))
+            except Unreadable as e:  # counted each time, and logged once
+                self._skipped += 1
+                if index not in self._told:
+                    self._told.add(index)
+                    logger.warning("sample %d is left out: %s", index, e.told())
         if len(wanted) and not kept:
             raise NothingReadable(indices)
         return kept
-
-    def _or_nothing(self, index: int) -> Any:
-        """A sample, or ``NOTHING`` if it cannot be read, which is counted each time and logged once."""
-        try:
-            return self._finished(position(index, len(self)))
-        except Unreadable as e:
-            self._skipped += 1
-            if index not in self._told:
-                self._told.add(index)
-                logger.warning("sample %d is left out: %s", index, e.told())
-            return NOTHING
 
     def _finished(self, index: int) -> Any:
         sample = self._sample(index)
@@ -169,11 +189,10 @@ class SourceDataset(Dataset[Any]):
             raise ValueError("transform returned None: it must return the sample, also where it changes it in place")
         return made
 
-    def _many(self, ats: Any) -> bool:
-        return int(ats.min()) >= 0 and int(ats.max()) < len(self.units) and self.units[int(ats[0])].samples > 1
-
     def _gathered(self, wanted: Any, ats: Any) -> dict[str, Any] | None:
-        """The batch, or None if a value is neither a number nor a string, or a block cannot be read completely."""
+        """The batch; None if values are not all numbers or texts, or blocks have one sample or are not readable."""
+        if not 0 <= int(ats.min()) <= int(ats.max()) < len(self.units) or self.units[int(ats[0])].samples <= 1:
+            return None
         batch: dict[str, Any] = {}
         for at in np.unique(ats).tolist():
             places = np.flatnonzero(ats == at)
@@ -226,7 +245,9 @@ class SourceDataset(Dataset[Any]):
                 part[column.nulls[rows]] = np.nan
             return part
         if column.nulls is not None and column.nulls[rows].any():
-            return None
+            if not (self._numbered and name == self.source.label):
+                return None
+            part = np.where(column.nulls[rows], -1, part).astype(np.int64)
         return _supported(self._signed(name, part.astype(part.dtype.newbyteorder("="), copy=False)))
 
     def _block(self, at: int) -> Block:
@@ -266,8 +287,11 @@ class SourceDataset(Dataset[Any]):
             told = next((p for p in block.problems if p.where.get("sample") == index), None)
             raise told or Unreadable("unreadable", "the sample is not in its block", file=self.units[at].file)
         sample = {name: self._value(name, column, row) for name, column in block.columns.items()}
-        if self.size is not None:
-            self._move_boxes(sample, block, row, self.size)
+        if self.size is not None and self._in_pixels:  # these boxes go with their image; those in shares of it stay
+            pictures = [c.values[row] for c in block.columns.values() if hasattr(c.values[row], "getbands")]
+            for name in self._in_pixels if len(pictures) == 1 else ():
+                if isinstance(sample.get(name), torch.Tensor):
+                    sample[name] = resized(sample[name], pictures[0].size, self.size)
         if self.clock is not None:
             self.clock.sample(index)
         return sample
@@ -283,19 +307,14 @@ class SourceDataset(Dataset[Any]):
                 text = f"its {name} is {called!r}, which is none of the {len(self.codes)} classes"
                 raise Unreadable("label-out-of-range", text, field=name)
             return torch.tensor(self.codes[called])
+        if self._numbered and absent and name == self.source.label:
+            return torch.tensor(-1)
         if name in self.nullable:
             field = self.source.field(name) if value is None else None
             if isinstance(value, np.generic | bool | int | float) or (field is not None and _is_number(field)):
                 number = float("nan") if absent or value is None else float(value)
                 return torch.tensor(number, dtype=torch.float64)
         return self._tensor(name, None if absent and isinstance(value, str) else value)
-
-    def _move_boxes(self, sample: dict[str, Any], block: Block, row: int, size: tuple[int, int]) -> None:
-        """Boxes in pixels go with their image, which was resized; those in shares of it stay."""
-        pictures = [c.values[row] for c in block.columns.values() if hasattr(c.values[row], "getbands")]
-        for name in self._in_pixels if len(pictures) == 1 else ():
-            if isinstance(sample.get(name), torch.Tensor):
-                sample[name] = resized(sample[name], pictures[0].size, size)
 
     def _tensor(self, name: str, value: Any) -> Any:
         if value is None:
@@ -378,6 +397,12 @@ def fields_with_nulls(source: Source) -> set[str]:
     return found
 
 
+def _numbers_classes(source: Source) -> bool:
+    """Whether the label is a whole number that stands for a class: -1 is then the one that is missing."""
+    field = source.field(source.label) if source.label is not None else None
+    return field is not None and field.kind == "category" and not field.shape and "int" in field.dtype
+
+
 def _missing(field: Field) -> Any:
     """What stands for a value that is missing: NaN in an array of one shape, an array without length, or an empty text."""
     if not _is_array(field):
@@ -409,5 +434,4 @@ _WIDER = {np.dtype(np.uint16): np.int32, np.dtype(np.uint32): np.int64}
 
 
 def _supported(array: Any) -> Any:
-    wider = _WIDER.get(array.dtype)
-    return array if wider is None else array.astype(wider)
+    return array.astype(_WIDER.get(array.dtype, array.dtype), copy=False)

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch.utils.data import Dataset, get_worker_info
 
-from dataloader_expert.samplers.draws import Draw
+from dataloader_expert.samplers.base import Draw
 
 logger = logging.getLogger(__name__)
 
@@ -119,9 +119,9 @@ class FollowsEpoch:
 class SeededSamples(FollowsEpoch, Dataset[Any]):
     """A map-style dataset whose random choices depend on seed, epoch and draw only, not on workers, ranks or resuming.
 
-    Around each read, the global states of ``random``, numpy and torch are set from these three and put back. A loader that
-    names draws (:class:`~dataloader_expert.samplers.draws.Draw`) sets ``expects_draws``: for indices without one, because a
-    trainer replaced its sampler, a counter of this process and the worker's seed are used instead.
+    Around each read, the global states of ``random``, numpy and torch are set from these three and put back. A loader
+    that names draws (:class:`~dataloader_expert.samplers.base.Draw`) sets ``expects_draws``: for indices without one,
+    because a trainer replaced its sampler, a counter of this process and the worker's seed are used instead.
 
     With ``watched``, states are not set until a read moves them: the first ``WATCHED`` batches of each process and every
     ``WATCHED``-th later one are looked at, and a batch that moved them is read again.
@@ -144,7 +144,7 @@ class SeededSamples(FollowsEpoch, Dataset[Any]):
         if not self._draws:
             return self._watched(lambda: self.dataset[_plain(index)], lambda: self[index])
         with states_kept():
-            return self._read(index, _named(index, self.epoch), alone=True)[0]
+            return self._read(index, self.epoch, alone=True)[0]
 
     def __getitems__(self, indices: Sequence[Any]) -> list[Any]:
         if not self._draws:
@@ -153,10 +153,9 @@ class SeededSamples(FollowsEpoch, Dataset[Any]):
             reads = (lambda: whole(plain)) if whole is not None else (lambda: [self.dataset[index] for index in plain])
             samples: list[Any] = self._watched(reads, lambda: self.__getitems__(indices))
             return samples
-        epoch = self.epoch
+        epoch = self.epoch  # which may change meanwhile
         with states_kept():
-            read = [self._read(index, _named(index, epoch) + self._unnamed(index)) for index in indices]
-        kept = [sample for samples in read for sample in samples]
+            kept = [sample for index in indices for sample in self._read(index, epoch)]
         if len(indices) and not kept:
             raise NothingReadable(indices)
         return kept
@@ -180,16 +179,24 @@ class SeededSamples(FollowsEpoch, Dataset[Any]):
             logger.warning(text, type(self.dataset).__name__, before + 1)
         return seeded()
 
-    def _unnamed(self, index: Any) -> tuple[int, ...]:
-        if not self.expects_draws or isinstance(index, Draw):
-            return ()
+    def _draw(self, index: Any, epoch: int, alone: bool) -> tuple[int, ...]:
+        """The epoch of a draw, and its place if it has one; a counter stands in for an expected one."""
+        if isinstance(index, Draw):
+            return (index.epoch, index.place) if index.place else (index.epoch,)
+        if alone or not self.expects_draws:
+            return (epoch,)
         info, self._read_before = get_worker_info(), self._read_before + 1
-        return (0 if info is None else info.seed - info.id, self._read_before)
+        return (epoch, 0 if info is None else info.seed - info.id, self._read_before)
 
-    def _read(self, index: Any, draw: tuple[int, ...], alone: bool = False) -> Any:
+    def _read(self, index: Any, epoch: int, alone: bool = False) -> Any:
         """The sample in a list, which is empty if the dataset skips a sample that it cannot read."""
+        epoch, *more = self._draw(index, epoch, alone)
         index = _plain(index)
-        set_states(mixed(self.seed, draw[0], _number(index), *draw[1:]))
+        try:
+            number = int(index)
+        except (TypeError, ValueError):  # another kind of key
+            number = zlib.crc32(repr(index).encode())
+        set_states(mixed(self.seed, epoch, number, *more))
         whole = getattr(self.dataset, "__getitems__", None)  # what it reads by the batch, it may not have alone
         if whole is None or alone:
             return [self.dataset[index]]
@@ -204,25 +211,11 @@ def _plain(index: Any) -> Any:
     return int(index) if isinstance(index, Draw) else index
 
 
-def _named(index: Any, epoch: int) -> tuple[int, ...]:
-    """The epoch of a draw, and its place if it has one."""
-    named = isinstance(index, Draw)
-    return (index.epoch, index.place) if named and index.place else (index.epoch if named else epoch,)
-
-
 def shared(values: int | list[int]) -> torch.Tensor:
     """An int64 scalar or vector in shared memory, which worker processes see change."""
     made = torch.tensor(values, dtype=torch.int64)
     made.share_memory_()  # type: ignore[no-untyped-call]  # torch's own
     return made
-
-
-def _number(index: Any) -> int:
-    """An index as a number; another kind of key by its ``repr``."""
-    try:
-        return int(index)
-    except (TypeError, ValueError):
-        return zlib.crc32(repr(index).encode())
 
 
 def kept_states() -> tuple[Any, Any, Any]:

@@ -14,6 +14,7 @@ from torch.utils.data import IterableDataset, get_worker_info
 from dataloader_expert.loaders.seeding import FollowsEpoch, kept_states, mixed, put_back, set_states, states_kept
 from dataloader_expert.loaders.stream_state import StreamRanks
 from dataloader_expert.loaders.streaming import StreamingDataset
+from dataloader_expert.samplers.base import portions
 from dataloader_expert.sources.code_inspection import knows_rank, may_draw
 
 logger = logging.getLogger(__name__)
@@ -61,7 +62,7 @@ class ShardedStream(FollowsEpoch, IterableDataset[Any]):
     def batches(self, size: int, workers: int, drop_last: bool) -> int:
         """Batches of this rank if each of so many workers makes batches of its own share."""
         shares = [len(range(worker, len(self), workers)) for worker in range(workers)]
-        return sum(share // size if drop_last else -(-share // size) for share in shares)
+        return sum(portions(share, size, drop_last) for share in shares)
 
     def __iter__(self) -> Iterator[Any]:
         if get_worker_info() is not None:

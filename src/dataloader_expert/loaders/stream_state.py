@@ -76,9 +76,7 @@ class StreamRanks:
     """
 
     def __init__(self, num_replicas: int | None = None, rank: int | None = None) -> None:
-        self._given: tuple[int, int] | None = None
-        if num_replicas is not None or rank is not None:
-            self._given = share_asked(num_replicas, rank)
+        self._given = share_asked(num_replicas, rank)
         self._claimed: tuple[int, int] | None = None  # of this process alone: ranks may be forked from one
         self._claims = 0
 

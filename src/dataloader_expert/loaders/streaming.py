@@ -38,9 +38,9 @@ class StreamingDataset(IterableDataset[Any]):
     sample of all URLs, so that their numbers differ by at most one per worker. A connection that stalls, breaks or is
     refused for a while resumes after the last byte, so that each sample is read once.
 
-    The name of a URL gives its format: ``.jsonl`` one value per line, ``.csv`` and ``.tsv`` one dictionary per row with
-    the first line as keys, others one text per line, without empty ones; ``.gz`` after it is decompressed. For other formats pass ``parse``,
-    or override :meth:`stream_from_url`.
+    The name of a URL gives its format: ``.jsonl`` one value per line, ``.csv`` and ``.tsv`` one dictionary per row
+    under the names in the first, others one text per line, without empty ones; ``.gz`` after it is decompressed. For
+    other formats pass ``parse``, or override :meth:`stream_from_url`.
 
     Args:
         urls: http or https URLs, or paths of files.
@@ -53,9 +53,8 @@ class StreamingDataset(IterableDataset[Any]):
         shard_by: ``"samples"``: ranks as above; ``"urls"``: whole URLs per rank if there are enough, which reads less,
             but ranks get equally many samples only if the URLs hold equally many.
 
-    Raises:
-        ValueError: without URLs, or if an argument breaks its rule.
-        StreamError: on iteration, if a URL cannot be read to its end, or a line is not a sample.
+    No URLs, or an argument that breaks its rule, is a ``ValueError``; on iteration, a URL that cannot be read to its
+    end, or a line that is not a sample, a :class:`StreamError`.
     """
 
     shards_itself = True

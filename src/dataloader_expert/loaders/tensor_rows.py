@@ -30,10 +30,8 @@ class TensorRows(TensorDataset):
 
 def _gathered(tensor: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
     """``tensor[rows]``; in a worker in shared memory, as torch's collation does, so that it is sent without a copy."""
-    if tensor.device.type != "cpu":
+    if tensor.device.type != "cpu" or get_worker_info() is None or not tensor.numel() or tensor.requires_grad:
         return tensor.index_select(0, rows.to(tensor.device))
-    if get_worker_info() is None or not tensor.numel() or tensor.requires_grad:
-        return tensor.index_select(0, rows)
     count = len(rows) * tensor[0].numel()
     shared = torch.UntypedStorage._new_shared(count * tensor.element_size())  # type: ignore[no-untyped-call]  # torch's own
     out = torch.empty(0, dtype=tensor.dtype).set_(shared).view(len(rows), *tensor.shape[1:])

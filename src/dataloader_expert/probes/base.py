@@ -62,7 +62,7 @@ class Bench:
     train: Any = None
     rows: Any = None
     """The indices of the samples that these are of, if a scan has read samples one by one."""
-    collated: tuple[str, frozenset[str]] | None = None
+    collated: tuple[str, dict[str, int]] | None = None
     """The collate function that the user's samples take, and the fields that vary in length; None until it was tried."""
     blocks: Any = None
     """What a built-in source has decoded so far, shared by all probes so that none decodes it again."""

@@ -32,6 +32,7 @@ CONSTANTS = (
     "DELIMITER",
     "DECIMAL",
     "SPACED",
+    "CLOSED",
     "NAMES",
     "BEFORE",
     "BESIDE",
@@ -107,6 +108,7 @@ def reading(source: Source, reader: Reader) -> tuple[dict[str, Any], list[Any]]:
     known["DELIMITER"] = dialects[0].delimiter if dialects else ","
     known["DECIMAL"] = dialects[0].decimal if dialects else "."
     known["SPACED"] = bool(dialects) and dialects[0].spaced
+    known["CLOSED"] = bool(dialects) and dialects[0].closed
     named = bool(dialects) and dialects[0].header and not dialects[0].units  # right above the rows
     known["NAMES"] = list(dialects[0].names) if dialects and not named else None
     answers = {os.path.basename(table): files for table, files in getattr(source, "answers", {}).items()}
@@ -165,7 +167,7 @@ def unread(source: Source) -> str | None:
     if (
         len(
             {
-                (d.delimiter, d.spaced, d.decimal, d.remarks, d.header or d.names)
+                (d.delimiter, d.spaced, d.closed, d.decimal, d.remarks, d.header or d.names)
                 for d in getattr(source, "dialects", {}).values()
             }
         )
@@ -180,6 +182,8 @@ def unread(source: Source) -> str | None:
         return "tables whose headers repeat a name"
     if getattr(source, "class_of", {}):
         return "files of many samples whose names, or whose folders, are classes"
+    if source.format == "text" and getattr(source, "width", 0):
+        return "texts of rows of numbers"
     if source.format == "lines" and [field.name for field in source.fields] != ["text"]:
         return "lines that belong together, and tagged tokens"
     if source.format == "token-bin" and len(streams_of(source)) > 1:

@@ -43,7 +43,7 @@ class Serving:
     patience: float = 0.0
     """Seconds after which a batch not delivered by the workers counts as hung; 0: the loader's own timeout."""
     cpus: float = 1.0
-    varying: frozenset[str] = frozenset()
+    varying: dict[str, int] = field(default_factory=dict)
     """Fields of which each batch has the lengths."""
     as_loaded: Callable[[], None] | None = None
     batch_s: float = 0.0
@@ -477,9 +477,9 @@ FIRST, LOOKED_AT, LOOK_S, LOOK_SHARE, LOOK_BYTES = 4, 64, 0.2, 0.02, 64 << 20
 left, and bytes for reading these."""
 
 
-def _collated(bench: Bench, source: Reference) -> tuple[str, frozenset[str]]:
+def _collated(bench: Bench, source: Reference) -> tuple[str, dict[str, int]]:
     """``default`` if torch's own stacks samples, else ``pad`` if padding makes batches of tensors of them, else ``list``; and the
-    fields that vary in length."""
+    fields that vary in length, with the dimension of it."""
     from dataloader_expert.loaders.collate import varying_in
     from dataloader_expert.loaders.plain import pad
 
@@ -488,7 +488,7 @@ def _collated(bench: Bench, source: Reference) -> tuple[str, frozenset[str]]:
     samples: list[Any] = []
     stream = _anew(source.dataset) if source.iterable else None
     if source.iterable and stream is None:
-        bench.collated = "default", frozenset()
+        bench.collated = "default", {}
         return bench.collated
     held, n = 0, 0 if source.iterable else len(source.dataset)
     until = time.monotonic() + min(5 * LOOK_S, 5 * LOOK_SHARE * bench.left())
@@ -507,14 +507,15 @@ def _collated(bench: Bench, source: Reference) -> tuple[str, frozenset[str]]:
         held += sum(getattr(v, "nbytes", 0) for _, v in flat(samples[-1]))
         if held > LOOK_BYTES and len(samples) > 1:
             break
-    bench.collated = "default", frozenset()
+    bench.collated = "default", {}
     if samples and (not _stacks(samples) or any(map(_lists_numbers, samples))):
         try:
-            made = flat(pad(samples))
+            varying = varying_in(samples)
+            made = flat(pad(samples, varying))
             tensors = any(hasattr(value, "element_size") for _, value in made)
         except Exception:  # objects of the user's, which may raise anything when they are looked into
             tensors = False
-        bench.collated = ("pad", frozenset(varying_in(samples))) if tensors else ("list", frozenset())
+        bench.collated = ("pad", varying) if tensors else ("list", {})
     return bench.collated
 
 

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import functools
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, repeat
 from itertools import count as counter
 from operator import length_hint
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypedDict, TypeVar
 
 import numpy as np
 from torch.utils.data import DistributedSampler, Sampler
 
-from dataloader_expert.samplers.draws import placed
 from dataloader_expert.samplers.ordering import Indices, index_type
 from dataloader_expert.samplers.ranks import asked_by_wrapper, own_share, process_group, share_asked
 from dataloader_expert.samplers.rules import integers
@@ -28,6 +27,19 @@ CURES = {
 """What to do where a state differs in one of these."""
 LISTED = 1 << 12
 """Indices that are turned into Python integers at a time: their memory stays in the cache, and is used again."""
+
+
+class Ranks(TypedDict, total=False):
+    """World size and rank, as in :class:`EpochSampler`."""
+
+    num_replicas: int | None
+    rank: int | None
+
+
+class Share(Ranks, total=False):
+    """What a rank gets of an epoch, as in :class:`EpochSampler`."""
+
+    drop_last: bool
 
 
 class EpochSampler(Sampler[T]):
@@ -46,20 +58,17 @@ class EpochSampler(Sampler[T]):
 
     Attributes:
         repeats: whether an index may occur several times in an epoch.
-        draws_named: yield each index as a :class:`~dataloader_expert.samplers.draws.Draw`, for datasets whose random
-            choices depend on the draw.
+        draws_named: yield each index as a :class:`Draw`, for datasets whose random choices depend on it.
 
-    Raises:
-        ValueError: as of all samplers, naming an argument that breaks its rule, such as a negative ``seed`` or a
-            ``rank`` not below ``num_replicas``.
+    As of all samplers, a ``ValueError`` names an argument that breaks its rule, as a ``rank`` of ``num_replicas`` does.
     """
 
     repeats = False
 
-    def __init__(self, seed: int, num_replicas: int | None, rank: int | None, drop_last: bool = False) -> None:
-        self._ranks: tuple[int, int] | None = None
-        if num_replicas is not None or rank is not None:
-            self._ranks = share_asked(num_replicas, rank)
+    def __init__(
+        self, seed: int, num_replicas: int | None = None, rank: int | None = None, drop_last: bool = False
+    ) -> None:
+        self._ranks = share_asked(num_replicas, rank)
         integers(0, seed=seed)
         self.seed, self.epoch, self.drop_last = seed, 0, drop_last
         self.draws_named = False
@@ -75,7 +84,7 @@ class EpochSampler(Sampler[T]):
         return _sharded(kind) if ranks is None or ranks[0] > 1 else kind
 
     def __reduce_ex__(self, _: Any) -> Any:
-        return _unpickled, (type(self), vars(self))
+        return object.__new__, (type(self),), vars(self)  # as __class__ may be another
 
     def made_for(self) -> int | None:
         """Samples of the dataset that it was made for; None if they are not known."""
@@ -118,12 +127,11 @@ class EpochSampler(Sampler[T]):
             raise ValueError(f"this is not a sampler state, which has an epoch and a position: {state}")
         for name, value in self._identity().items():
             if state.get(name, value) != value:
-                raise ValueError(
-                    f"the state has {name} {state[name]}, but this sampler has {value}: the orders differ; "
-                    + CURES.get(
-                        name, "resume with the arguments of the run that saved it, such as the same seed or generator"
-                    )
+                cure = CURES.get(
+                    name, "resume with the arguments of the run that saved it, such as the same seed or generator"
                 )
+                text = f"the state has {name} {state[name]}, but this sampler has {value}: the orders differ; {cure}"
+                raise ValueError(text)
         self._start = 0  # a state loaded before no longer counts
         self.set_epoch(int(state["epoch"]))
         self._start = int(state["taken"])
@@ -168,10 +176,28 @@ def _sharded(kind: Any) -> Any:
     return kind if issubclass(kind, DistributedSampler) else type(kind.__name__, (kind, DistributedSampler), {})
 
 
-def _unpickled(kind: type[Any], state: dict[str, Any]) -> Any:
-    made = object.__new__(kind)
-    vars(made).update(state)
-    return made
+class Draw(int):
+    """An index with its epoch and, if indices may repeat, its place in the epoch's order, from 1.
+
+    An ``int``, so that batch samplers, wrappers of other libraries and worker queues pass it on unchanged.
+    """
+
+    epoch: int
+    place: int
+
+    def __new__(cls, index: int, epoch: int, place: int = 0) -> Draw:
+        made = super().__new__(cls, index)
+        made.epoch, made.place = epoch, place
+        return made
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Draw, (int(self), self.epoch, self.place)
+
+
+def placed(indices: Iterable[Any], epoch: int, places: Iterable[int]) -> Iterator[Any]:
+    """``indices`` as draws of ``epoch``; what is not an integer is unchanged."""
+    for index, place in zip(indices, places, strict=False):
+        yield Draw(index, epoch, place) if hasattr(index, "__index__") else index
 
 
 class IndexSampler(EpochSampler[int]):
@@ -291,9 +317,9 @@ class EpochBatchSampler(EpochSampler[list[int]]):
         return None if asked_by_wrapper() else getattr(self, "_batch_size", None)
 
     @property
-    @abstractmethod
     def batches(self) -> int:
-        """Batches in this epoch, of all ranks."""
+        """Batches in this epoch, of all ranks: by default, of all samples."""
+        return portions(self.made_for() or 0, self._batch_size, self.drop_last)
 
     @abstractmethod
     def _plan(self) -> Plan:

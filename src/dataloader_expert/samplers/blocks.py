@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
-from dataloader_expert.samplers.base import IndexSampler
+from dataloader_expert.samplers.base import IndexSampler, Share
 from dataloader_expert.samplers.ordering import Indices, index_type, shuffled
 from dataloader_expert.samplers.rules import integers, summed_up
 
@@ -24,21 +24,13 @@ class BlockShuffleSampler(IndexSampler):
         seed, num_replicas, rank, drop_last: as in :class:`~dataloader_expert.samplers.base.EpochSampler`. Every rank
             reads every block.
 
-    Attributes:
-        mixing: ``mixed_blocks`` as a share of all blocks, in (0, 1]; 1: a full shuffle.
+    The attribute ``mixing`` is ``mixed_blocks`` as a share of all blocks, in (0, 1]; 1: a full shuffle.
     """
 
     def __init__(
-        self,
-        sizes: Sequence[int] | Any,
-        mixed_blocks: int = 16,
-        seed: int = 0,
-        *,
-        num_replicas: int | None = None,
-        rank: int | None = None,
-        drop_last: bool = False,
+        self, sizes: Sequence[int] | Any, mixed_blocks: int = 16, seed: int = 0, **share: Unpack[Share]
     ) -> None:
-        super().__init__(seed, num_replicas, rank, drop_last)
+        super().__init__(seed, **share)
         self._sizes = np.asarray(sizes, dtype=np.int64)
         integers(1, mixed_blocks=mixed_blocks)
         if self._sizes.ndim != 1 or (len(self._sizes) and self._sizes.min() < 0):

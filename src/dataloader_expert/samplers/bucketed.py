@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dataloader_expert.samplers.base import EpochBatchSampler, PackedBatchSampler, Plan, portions
+from dataloader_expert.samplers.base import EpochBatchSampler, PackedBatchSampler, Plan, Ranks, Share
 from dataloader_expert.samplers.ordering import TOGETHER, Indices, shuffled
 from dataloader_expert.samplers.rules import finite, given, integers, per_sample, summed_up
 
@@ -16,10 +16,8 @@ from dataloader_expert.samplers.rules import finite, given, integers, per_sample
 class _ByLength(EpochBatchSampler):
     """Shuffles, then sorts windows of the shuffled order by length."""
 
-    def __init__(
-        self, lengths: Any, seed: int, drop_last: bool, num_replicas: int | None = None, rank: int | None = None
-    ) -> None:
-        super().__init__(seed, num_replicas, rank, drop_last)
+    def __init__(self, lengths: Any, seed: int, **share: Unpack[Share]) -> None:
+        super().__init__(seed, **share)
         self._lengths = per_sample("lengths", lengths, "iuf")
         finite("lengths", self._lengths)
         if len(self._lengths) and self._lengths.dtype.kind in "iu":
@@ -32,14 +30,11 @@ class _ByLength(EpochBatchSampler):
         order = shuffled(rng, len(self._lengths))
         whole = len(order) - len(order) % size
         step = max(1, TOGETHER // size) * size
-        for start in range(0, whole, step):
-            self._sort(order[start : min(start + step, whole)].reshape(-1, size))
-        self._sort(order[None, whole:])
+        parts = [order[at : min(at + step, whole)].reshape(-1, size) for at in range(0, whole, step)]
+        for windows in (*parts, order[None, whole:]):  # views of the order, which is sorted in place
+            by_length = np.argsort(self._lengths[windows], axis=1, kind="stable")
+            windows[:] = np.take_along_axis(windows, by_length, axis=1)
         return order
-
-    def _sort(self, windows: Indices) -> None:
-        """Sorts each window by length in place."""
-        windows[:] = np.take_along_axis(windows, np.argsort(self._lengths[windows], axis=1, kind="stable"), axis=1)
 
     def _order_of(self, rng: np.random.Generator, longest: NDArray[Any]) -> NDArray[np.intp]:
         """A random order of the batches, in which those of one step have similar lengths across ranks.
@@ -77,18 +72,12 @@ class LengthBucketBatchSampler(_ByLength):
         window: int = 50,
         seed: int = 0,
         drop_last: bool = False,
-        *,
-        num_replicas: int | None = None,
-        rank: int | None = None,
+        **ranks: Unpack[Ranks],
     ) -> None:
-        super().__init__(lengths, seed, drop_last, num_replicas, rank)
+        super().__init__(lengths, seed, drop_last=drop_last, **ranks)
         integers(1, batch_size=batch_size, window=window)
         self._batch_size, self.window = batch_size, window
         self._shape |= {"batch_size": batch_size, "window": window, "drop_last": drop_last}
-
-    @property
-    def batches(self) -> int:
-        return portions(len(self._lengths), self._batch_size, self.drop_last)
 
     def _plan(self) -> Plan:
         rng = self._rng()
@@ -120,12 +109,9 @@ class TokenBudgetBatchSampler(_ByLength, PackedBatchSampler):
         max_samples: int | None = None,
         window: int | None = 100_000,
         seed: int = 0,
-        *,
-        drop_last: bool = False,
-        num_replicas: int | None = None,
-        rank: int | None = None,
+        **share: Unpack[Share],
     ) -> None:
-        super().__init__(lengths, seed, drop_last, num_replicas, rank)
+        super().__init__(lengths, seed, **share)
         limits = {"max_tokens": max_tokens, "max_samples": max_samples, "window": window}
         integers(1, **given(**limits))
         over = np.flatnonzero(self._lengths > max_tokens)

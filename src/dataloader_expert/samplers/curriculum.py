@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
-from dataloader_expert.samplers.base import IndexSampler
+from dataloader_expert.samplers.base import IndexSampler, Share
 from dataloader_expert.samplers.ordering import Indices, after, index_type, shuffled_blocks
 from dataloader_expert.samplers.rules import integers, per_sample, summed_up
 
@@ -28,12 +28,9 @@ class CurriculumSampler(IndexSampler):
         epochs: int = 10,
         start: float = 0.3,
         seed: int = 0,
-        *,
-        num_replicas: int | None = None,
-        rank: int | None = None,
-        drop_last: bool = False,
+        **share: Unpack[Share],
     ) -> None:
-        super().__init__(seed, num_replicas, rank, drop_last)
+        super().__init__(seed, **share)
         integers(1, epochs=epochs)
         if not 0 < start <= 1:
             raise ValueError(f"start is {start}; it must be in (0, 1]")

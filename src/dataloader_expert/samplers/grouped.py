@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dataloader_expert.samplers.base import PackedBatchSampler, Plan
+from dataloader_expert.samplers.base import PackedBatchSampler, Plan, Share
 from dataloader_expert.samplers.ordering import CHUNK, TOGETHER, Indices, class_codes, grouped_by, index_type
 from dataloader_expert.samplers.rules import integers, summed_up
 
@@ -23,17 +23,8 @@ class GroupBatchSampler(PackedBatchSampler):
         seed, drop_last, num_replicas, rank: as in :class:`~dataloader_expert.samplers.base.EpochSampler`.
     """
 
-    def __init__(
-        self,
-        groups: Sequence[object] | Any,
-        batch_size: int,
-        seed: int = 0,
-        *,
-        drop_last: bool = False,
-        num_replicas: int | None = None,
-        rank: int | None = None,
-    ) -> None:
-        super().__init__(seed, num_replicas, rank, drop_last)
+    def __init__(self, groups: Sequence[object] | Any, batch_size: int, seed: int = 0, **share: Unpack[Share]) -> None:
+        super().__init__(seed, **share)
         integers(1, batch_size=batch_size)
         codes, self._counts = class_codes(groups, "groups")
         self._members = grouped_by(codes)
@@ -78,12 +69,10 @@ def split_by_group(groups: Sequence[object] | Any, shares: dict[str, float], see
 
     Args:
         groups: one group per sample, [samples].
-        shares: split to its share, for example ``{"train": 0.8, "val": 0.1, "test": 0.1}``; above 0, with the sum 1,
-            else a ``ValueError``.
+        shares: split to its share, such as ``{"train": 0.8, "val": 0.2}``; above 0, the sum 1, else a ``ValueError``.
         seed: of the order of groups of one size.
 
-    Returns:
-        split to ascending sample indices [samples of the split], int32 where they fit.
+    Returns the ascending sample indices of each split, [samples of the split], int32 where they fit.
     """
     if not isinstance(shares, dict):
         raise ValueError(f"shares is {shares!r}; it must be a dictionary, such as {{'train': 0.8, 'val': 0.2}}")

@@ -44,8 +44,10 @@ def asked_by_wrapper() -> bool:
     return False
 
 
-def share_asked(num_replicas: int | None, rank: int | None) -> tuple[int, int]:
-    """World size and rank if at least one of them is given; the other is the process group's."""
+def share_asked(num_replicas: int | None, rank: int | None) -> tuple[int, int] | None:
+    """World size and rank if at least one of them is given, the other is the process group's; None if neither is."""
+    if num_replicas is None and rank is None:
+        return None
     world, own = process_group()
     integers(1, **given(num_replicas=num_replicas))
     integers(0, **given(rank=rank))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise, starmap
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dataloader_expert.samplers.base import IndexSampler
+from dataloader_expert.samplers.base import IndexSampler, Share
 from dataloader_expert.samplers.ordering import CHUNK, Indices, after, index_type, shuffled, shuffled_blocks
 from dataloader_expert.samplers.rules import finite, integers, per_sample, summed_up
 
@@ -51,12 +51,9 @@ class WeightedSampler(IndexSampler):
         num_samples: int | None = None,
         replacement: bool = True,
         seed: int = 0,
-        *,
-        num_replicas: int | None = None,
-        rank: int | None = None,
-        drop_last: bool = False,
+        **share: Unpack[Share],
     ) -> None:
-        super().__init__(seed, num_replicas, rank, drop_last)
+        super().__init__(seed, **share)
         kept = per_sample("weights", weights, "biuf")
         finite("weights", kept)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -88,7 +85,9 @@ class WeightedSampler(IndexSampler):
 
     def _blocks(self, start: int) -> Iterator[Indices]:
         if self._weights is not None:
-            yield from after(self._without_replacement(self._weights), start)
+            rng, count = self._rng(), self.num_samples
+            chosen = None if count == self._size else _smallest(_keys(rng, self._weights), count)
+            yield from after(shuffled_blocks(rng, count, chosen), start)
             return
         drawn: Any = self._aliased if self._aliases else self._merged
         size = BLOCK if self._aliases else MERGED
@@ -118,12 +117,6 @@ class WeightedSampler(IndexSampler):
             drawn[low:high] = np.searchsorted(within[first : first + WALKED], places, side="right")
             drawn[low:high] += first
         return shuffled(rng, len(drawn), drawn)
-
-    def _without_replacement(self, weights: NDArray[np.float32]) -> Iterator[Indices]:
-        rng, count = self._rng(), self.num_samples
-        if count == self._size:
-            return shuffled_blocks(rng, count)
-        return shuffled_blocks(rng, count, _smallest(_keys(rng, weights), count))
 
 
 def cumulated(weights: NDArray[Any]) -> tuple[Floats, NDArray[np.uint32]]:

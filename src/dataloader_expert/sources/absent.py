@@ -41,7 +41,7 @@ def missing_shards(paths: Iterable[str]) -> list[str]:
     """Names missing from a series: one of ``train-00003-of-00010``, or a number between 0 or 1 and the last one.
 
     Names of a series differ in one number of fixed width. A series that begins at another number counts something else,
-    such as years.
+    such as years. One that was dealt out to folders, each number to one of them, lacks what is in none.
     """
     series: dict[tuple[str, str, str, int], set[int]] = {}
     for path in paths:
@@ -49,6 +49,9 @@ def missing_shards(paths: Iterable[str]) -> list[str]:
         if match is not None:
             head, number, of, _, tail = match.groups()
             series.setdefault((head, of or "", tail, len(number)), set()).add(int(number))
+    dealt: dict[tuple[str, ...], list[set[int]]] = {}
+    for (head, of, tail, width), there in series.items():
+        dealt.setdefault((head.rpartition("/")[2], of, tail, str(width)), []).append(there)
     absent = []
     for (head, of, tail, width), there in series.items():
         first, total = min(there), int(of.removeprefix("-of-")) if of else 0
@@ -60,5 +63,9 @@ def missing_shards(paths: Iterable[str]) -> list[str]:
             due = range(first, max(there) + 1)
         if len(due) > 2 * len(there):
             continue  # most are missing: a part was taken on purpose
-        absent += [f"{head}{n:0{width}}{of}{tail}" for n in due if n not in there][:MOST_LISTED]
+        parts = dealt[head.rpartition("/")[2], of, tail, str(width)]
+        anywhere = set[int]().union(*parts)
+        if len(anywhere) < sum(map(len, parts)):
+            anywhere = there  # numbers begin anew in each folder
+        absent += [f"{head}{n:0{width}}{of}{tail}" for n in due if n not in anywhere][:MOST_LISTED]
     return absent

@@ -10,6 +10,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from dataloader_expert.errors import Aside, Unreadable
 from dataloader_expert.sources.base import Block, Column
+from dataloader_expert.sources.files import Listing
 from dataloader_expert.sources.layout import SPLITS, tokens
 from dataloader_expert.sources.packed import unpacked_name
 from dataloader_expert.sources.row_lists import DIVISION
@@ -163,6 +164,9 @@ class Answered(Table, Generic[F]):
 
     asked: frozenset[str] | None = None
     """The requested fields; None: all."""
+    divided_by: frozenset[str] = frozenset()
+    """The files that list the keys of each split."""
+    listing: Listing
 
     def __init__(self) -> None:
         super().__init__()

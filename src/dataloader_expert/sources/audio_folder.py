@@ -6,8 +6,9 @@ from dataloader_expert.errors import Unreadable
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.base import Block, Column, Field, Source, Unit
 from dataloader_expert.sources.files import Listing
+from dataloader_expert.sources.pairing import READ
 from dataloader_expert.sources.samples import FileSamples, spread
-from dataloader_expert.sources.sounds import decode_audio
+from dataloader_expert.sources.sounds import decode_audio, sound_field
 
 
 class AudioFolder(FileSamples):
@@ -15,23 +16,13 @@ class AudioFolder(FileSamples):
     kinds = frozenset({"audio"})
     value = "audio"
     modality = "audio"
+    partners_read = frozenset({*READ, "audio"})
 
     @classmethod
     def open(cls, listing: Listing, ref: SourceRef) -> Source:
         source = cls(listing, ref, listing.of(cls.kinds))
-        dtypes: set[str] = set()
-        channels = {1}
-        for i, unit in enumerate(spread(source.units, 4)):
-            try:
-                samples, _ = decode_audio(listing.read(unit.file), unit.file)
-            except Unreadable:
-                continue  # the scan reports it, with its location
-            dtypes.add(str(samples.dtype))
-            channels = channels | {samples.shape[1]} if i else {samples.shape[1]}
-        dtype = dtypes.pop() if len(dtypes) == 1 else "float32" if dtypes else "int16"
-        shape = (None, *(channels if len(channels) == 1 else (None,)))
         source.fields = (
-            Field("audio", "audio", dtype, shape),
+            sound_field("audio", ((unit.file, listing.read) for unit in spread(source.units, 4))),
             Field("sample_rate", "number", "int64"),
             *source.other_fields(),
         )

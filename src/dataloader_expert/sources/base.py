@@ -446,10 +446,14 @@ class Source(ABC):
         return block
 
     @property
-    def varying(self) -> frozenset[str]:
-        """Fields, images and their masks apart, whose samples differ in length."""
+    def varying(self) -> dict[str, int]:
+        """Fields, images and their masks apart, whose samples differ in length, and the dimension that this is: the only one in which
+        they differ, else the first."""
         others = ("image", "mask", "text", "category")
-        return frozenset(f.name for f in self.fields if f.kind not in others and f.shape[:1] == (None,))
+        differ = {
+            f.name: [at for at, n in enumerate(f.shape) if n is None] for f in self.fields if f.kind not in others
+        }
+        return {name: at[0] for name, at in differ.items() if at and (len(at) == 1 or at[0] == 0)}
 
     @property
     def samples(self) -> int:

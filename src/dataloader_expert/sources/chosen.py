@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from dataloader_expert.errors import RequestError, escaped
+from dataloader_expert.errors import RequestError, escaped, fields_are
 from dataloader_expert.sources.base import Block, Source, Unit
 
 
@@ -25,9 +24,7 @@ class Chosen(Source):
         there = [f.name for f in source.fields]
         for name in names:
             if name not in there:
-                near = difflib.get_close_matches(name, there, 1)
-                meant = f"did you mean {escaped(near[0])}? " if near else ""
-                text = f"columns: {escaped(name)} is not there; {meant}fields are: {', '.join(map(escaped, there))}"
+                text = f"columns: {escaped(name)} is not there; {fields_are(name, there)}"
                 raise RequestError("invalid-argument", text)
         if not names:
             raise RequestError("invalid-argument", "columns is empty: name fields to read, or leave it out")

@@ -28,7 +28,7 @@ from dataloader_expert.sources.csv_parts import (
 from dataloader_expert.sources.csv_records import CsvRecords
 from dataloader_expert.sources.dialects import Dialect, called_as, sniff_dialect, with_optional
 from dataloader_expert.sources.files import Entry, Listing
-from dataloader_expert.sources.key_lists import division_by_keys
+from dataloader_expert.sources.key_lists import divide
 from dataloader_expert.sources.label_columns import are_lists, numbers_listed
 from dataloader_expert.sources.layout import (
     BY_FOLDER,
@@ -77,8 +77,6 @@ class Csv(CsvRecords):
     format = "csv"
     kinds = frozenset({"csv"})
     in_shards = True
-    divided_by: frozenset[str] = frozenset()
-    """The file that lists the keys of each split."""
     delimiters: ClassVar[str] = ",;\t|"
 
     @classmethod
@@ -316,10 +314,7 @@ class Csv(CsvRecords):
             from_lists = [Answers(of.path, said if of is lists[0] else {}, plain=False) for of in lists]
             self.answers.setdefault(kept[0].path, []).extend(from_lists)
             held |= {part.path for part in lists}
-        if (division := division_by_keys(self.listing, kept, self._values_in)) is not None:
-            self.divided_by = frozenset({division.path})
-            for part in kept:
-                self.answers.setdefault(part.path, []).append(division)
+        divide(self, kept, self._values_in)
         for part in every:
             if part.path not in held:
                 key = self._key_of(part, kept) if part.named and not part.form else None

@@ -20,7 +20,7 @@ from dataloader_expert.sources.label_columns import numbers_listed
 from dataloader_expert.sources.lines import MOST_ODD, utf8, without_nul
 from dataloader_expert.sources.null_texts import with_null_texts, with_numbers_of
 from dataloader_expert.sources.plain import NULLS
-from dataloader_expert.sources.quoting import without_spaces
+from dataloader_expert.sources.quoting import without_closing, without_spaces
 
 _PLAIN = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?", re.ASCII)
 
@@ -68,6 +68,7 @@ class CsvRecords(Answered[Part]):
         data = without_nul(utf8(raw, unit.file, problems, unit.start), unit.file, problems, unit.start)
         dialect = self.dialects[unit.file]
         data = without_spaces(data, dialect.delimiter) if dialect.spaced else data
+        data = without_closing(data) if dialect.closed else data
         data = filled(data, dialect) if dialect.optional else data
         data, blank = self._blanked(unit, data, problems)
         table, skipped = self._table(unit, data, problems)

@@ -434,7 +434,10 @@ def delimiter_of(head: bytes, whole: bool = False) -> str | None:
         cells = _even([line.split(mark) for line in lines])
         if cells is None or len(cells[0]) <= fewest:
             continue
-        if mark == "\t" or any(map(_of_numbers, zip(*cells[1:], strict=True))):
+        below = [[cell.replace(",", ".", 1) for cell in row] for row in cells[1:]] if mark == ";" else cells[1:]
+        if mark == "\t" or any(
+            map(_of_numbers, zip(*below, strict=True))
+        ):  # 0,5 is a number where semicolons are between them
             return mark
     rows = _even([line.split() for line in lines])
     if rows is None:

@@ -16,7 +16,15 @@ from dataloader_expert.sources.leading_zeros import Digits, digits_of
 from dataloader_expert.sources.lines import utf8
 from dataloader_expert.sources.magic import REMARKS
 from dataloader_expert.sources.plain import NULLS
-from dataloader_expert.sources.quoting import are_quoted, evenness, is_spaced, outside_quotes, without_spaces
+from dataloader_expert.sources.quoting import (
+    are_closed,
+    are_quoted,
+    evenness,
+    is_spaced,
+    outside_quotes,
+    without_closing,
+    without_spaces,
+)
 from dataloader_expert.sources.roles import FEW, words
 from dataloader_expert.sources.targets import SEVERAL
 from dataloader_expert.sources.times import is_time
@@ -74,6 +82,8 @@ class Dialect:
     """Whether a space follows each delimiter, which is no part of a cell."""
     optional: int = 0
     """How many of the last columns only some rows have."""
+    closed: bool = False
+    """Whether a semicolon that is no part of the last cell ends each line."""
 
     @property
     def character(self) -> str:
@@ -119,8 +129,12 @@ def sniff_dialect(head: bytes, delimiters: str, whole: bool, header: bool | None
     if spaced:
         text = without_spaces(text.encode(), delimiter).decode()
         lines = _lines(text)
-    closed = text if whole or text.count('"') % 2 == 0 else text[: text.rindex('"')].rpartition("\n")[0]
-    quoted = are_quoted(lines, closed, delimiter)
+    closed = are_closed(lines, delimiter)
+    if closed:
+        text = without_closing(text.encode()).decode()
+        lines = _lines(text)
+    even = text if whole or text.count('"') % 2 == 0 else text[: text.rindex('"')].rpartition("\n")[0]
+    quoted = are_quoted(lines, even, delimiter)
     reader = csv.reader(
         io.StringIO(text, newline=""),
         delimiter=delimiter,
@@ -203,6 +217,7 @@ def sniff_dialect(head: bytes, delimiters: str, whole: bool, header: bool | None
         header and _end_unequally(rows[1:]),
         spaced,
         optional,
+        closed,
     )
 
 

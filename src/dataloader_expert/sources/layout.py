@@ -36,6 +36,8 @@ SPLITS = {
     "eval": "eval",
     "holdout": "holdout",
 }
+VALIDATION = {"val", "valid", "validation", "dev"}
+"""Names of the split for validation, of which a data set has one as a rule."""
 TRAINED = {"data", "base"}
 """Suffixes of what is for training beside a file of the same name for tests: ``adult.data``, MovieLens's ``u1.base``."""
 SHORTENED = {"trn": "train", "tst": "test"}
@@ -574,6 +576,8 @@ GOODS = {"sku", "product", "item", "article", "goods"}
 """Words in the names of columns that say which thing is sold."""
 PREDICTED = {"price", "salary", "charges", "revenue", "sales", "sold", "demand", "consumption", "yield"}
 """Last words of the names of amounts that are predicted from the columns before them."""
+COUNTS = {"count", "counts", "cnt"}
+"""Whole names of such numbers, and last words of numbers that are no classes."""
 
 
 def label_by_name(names: Sequence[str]) -> tuple[str | None, str]:

@@ -23,6 +23,7 @@ SAMPLES = {"images", "image", "imgs", "img", "jpegimages", "leftimg8bit", "photo
 }  # fmt: skip
 """Words that name the folder of the samples themselves."""
 PARTNERS = {
+    **dict.fromkeys(("msks", "msk", "segm"), "mask"),
     **dict.fromkeys(("masks", "mask", "segmentation", "segmentations", "segmentationclass", "seg", "segs"), "mask"),
     **dict.fromkeys(("segmentationobject", "instances", "instance"), "instances"),
     "panoptic": "panoptic",
@@ -77,6 +78,8 @@ class Pairing:
     """The fields that are images as well, not masks."""
     streams: dict[str, list[Entry]] = field(default_factory=dict)
     """By name the files of further streams of the same scenes, such as depth: known, but not read."""
+    called: dict[str, str] = field(default_factory=dict)
+    """What samples are called whose folder holds nothing but their parts: by their paths, a path beside that folder."""
 
     @property
     def fields(self) -> dict[str, str]:

@@ -17,6 +17,7 @@ from dataloader_expert.sources.bombs import MOST_CELLS, no_flood, no_inflation
 from dataloader_expert.sources.bundle import declared_classes
 from dataloader_expert.sources.files import Entry, Listing
 from dataloader_expert.sources.hub import feature_classes
+from dataloader_expert.sources.key_lists import divide
 from dataloader_expert.sources.layout import SPLITS, splits_of_files
 from dataloader_expert.sources.other_tables import Keys, Records, all_aside, of_one_table
 from dataloader_expert.sources.parquet_footer import ends_the_process
@@ -92,6 +93,7 @@ class Parquet(Answered[_Part]):
             parts.append(_Part(entry.path, metadata, found, split, keys))
         source.metadata = {part.path: part.metadata for part in parts}
         parts = source._one_table(source.without_answers(parts))
+        divide(source, parts, lambda part: source.columns_in(part, True))
         source.metadata = {part.path: part.metadata for part in parts}
         units: list[Unit] = []
         start = 0

@@ -28,6 +28,8 @@ NAMES: list[str] | None = None
 """Column names of a table without a header."""
 SPACED = False
 """Whether a space follows each delimiter."""
+CLOSED = False
+"""Whether a semicolon that is no part of the last cell ends each line."""
 BEFORE = 0
 """Lines before the header, or before the first row where there is none; blank ones are not counted."""
 BESIDE: dict[str, dict[str, str]] = {}
@@ -79,7 +81,8 @@ def read_audio(path: Path) -> Iterator[Sample]:
     except (wave.Error, EOFError):  # another codec, or a WAV of floats
         import soundfile  # pip install soundfile
 
-        values, rate = soundfile.read(path, dtype="float32", always_2d=True)
+        companded = soundfile.info(path).subtype in ("ULAW", "ALAW")  # of telephone calls
+        values, rate = soundfile.read(path, dtype="int16" if companded else "float32", always_2d=True)
         yield {"audio": values, "sample_rate": rate}
         return
     if len(data) < frames * width * channels:
@@ -132,7 +135,8 @@ def read_csv(path: Path) -> Iterator[Sample]:
 
     with opened(path) as file:
         mark = DELIMITER if len(DELIMITER) == 1 else "\x1f"
-        texts = (" ".join(line.split()) if mark == " " else line.replace(DELIMITER, mark) for line in file)
+        said = (line.rstrip().removesuffix(";") for line in file) if CLOSED else file
+        texts = (" ".join(line.split()) if mark == " " else line.replace(DELIMITER, mark) for line in said)
         lines = (row for row in csv.reader(texts, delimiter=mark, strict=True, skipinitialspace=SPACED) if row)
         rows = itertools.islice(lines, BEFORE, None)
         header = [] if NAMES else next(rows, [])

@@ -45,6 +45,22 @@ def without_spaces(data: bytes, delimiter: str) -> bytes:
     return re.sub(quoted + rb"|" + spaces, lambda m: m[0].lstrip(b" "), data, flags=re.MULTILINE)
 
 
+_CLOSED = re.compile(rb";[ \t]*(?=\r?$)", re.MULTILINE)
+
+
+def are_closed(lines: Sequence[str], delimiter: str) -> bool:
+    """Whether nearly all lines end in a number and a semicolon, which is no part of it, as those of some recorders do."""
+    if delimiter == ";":
+        return False
+    last = [line.rstrip().removesuffix(";").rpartition(delimiter)[2] for line in lines if line.rstrip().endswith(";")]
+    return len(last) >= NEARLY_ALL * len(lines) and sum(map(is_number, last)) >= NEARLY_ALL * len(last) > 0
+
+
+def without_closing(data: bytes) -> bytes:
+    """The text without the semicolons at the ends of its lines."""
+    return _CLOSED.sub(b"", data)
+
+
 def are_quoted(lines: Sequence[str], text: str, delimiter: str) -> bool:
     """Whether double quotes enclose cells. ``text``: with an even number of quotes, if that can be."""
     return _well_quoted(text, delimiter) or (_quoted(lines, delimiter) and not _stand_alone(lines, text, delimiter))

@@ -13,7 +13,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import NamedTuple
 
-from dataloader_expert.errors import Aside, NothingReadable, RequestError, Unreadable, escaped, listed
+from dataloader_expert.errors import Aside, NothingReadable, RequestError, Unreadable, escaped, fields_are, listed
 from dataloader_expert.facts import Unknown
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.absent import absent_parts
@@ -41,7 +41,8 @@ from dataloader_expert.sources.copies import idle_files
 from dataloader_expert.sources.declared_splits import with_declared, with_listed
 from dataloader_expert.sources.files import Entry, Listing, in_meta, is_beside, is_project, list_files
 from dataloader_expert.sources.json_records import divided_by_lists
-from dataloader_expert.sources.layout import is_form, split_in_name, written_names
+from dataloader_expert.sources.key_lists import text_lists
+from dataloader_expert.sources.layout import VALIDATION, is_form, split_in_name, written_names
 from dataloader_expert.sources.magic import BRAT, SUFFIXES, TEXT_FORMATS, of_single_bytes, suffix_of
 from dataloader_expert.sources.other_tables import stem_of
 from dataloader_expert.sources.packed import unpacked_name
@@ -169,6 +170,9 @@ def open_source(ref: SourceRef, unknowns: list[Unknown]) -> Source:
         unknowns += _in_no_split(source)
         with_class_names(source, listing, ref.label or source.label)
     if ref.split is not None:
+        named = {*source.splits, *(source.roles.splits.values() if source.roles is not None else ())}
+        ref = replace(ref, split=_called_here(ref.split, named))
+    if ref.split is not None:
         if ref.split in source.splits:
             source.keep_split(ref.split)
         elif source.roles is not None and ref.split in source.roles.splits.values():
@@ -184,7 +188,7 @@ def open_source(ref: SourceRef, unknowns: list[Unknown]) -> Source:
         if ref.label not in names:
             raise RequestError(
                 "label-not-found",
-                f"field {escaped(ref.label)} does not exist; fields are: {', '.join(map(escaped, names))}",
+                f"field {escaped(ref.label)} does not exist; {fields_are(ref.label, names)}",
             )
         if source.label not in (None, ref.label):
             source.classes = None  # they were those of another field
@@ -192,6 +196,12 @@ def open_source(ref: SourceRef, unknowns: list[Unknown]) -> Source:
         if source.roles is not None:
             source.roles = source.roles.without(ref.label)
     return source if ref.columns is None else chosen(source, ref.columns, ref.label)
+
+
+def _called_here(split: str, there: Collection[str]) -> str:
+    """The split as it is called here, where the one for validation has another of its usual names."""
+    others = sorted(VALIDATION & {*there}) if split in VALIDATION - {*there} else []
+    return others[0] if len(others) == 1 else split
 
 
 def _is_called(unit: Unit, split: str, divided: bool) -> bool:
@@ -246,7 +256,10 @@ def _no_split(split: str, source: Source) -> RequestError:
     or_field = (
         f"; or name the field that holds each sample's split, one of: {listed(able)}" if able and source.roles else ""
     )
-    return RequestError("invalid-argument", f"split {escaped(split)} does not exist; splits are: {there}{or_field}")
+    or_all = "" if named else "; leave split out to read all samples"
+    return RequestError(
+        "invalid-argument", f"split {escaped(split)} does not exist; splits are: {there}{or_all}{or_field}"
+    )
 
 
 def _may_name_splits(field: Field) -> bool:
@@ -277,6 +290,8 @@ def _chosen(listing: Listing, ref: SourceRef, known: dict[str, type[Source]]) ->
     data = [e for e in data if not is_form(e.path)] or data
     if not listing.single and any(e.kind in TABLES for e in data):
         data = [e for e in data if e.kind != "json" or e.size > MOST_LISTS or not lists_of_splits(listing, e)] or data
+        lists = text_lists(listing, data)
+        data = [e for e in data if e.path not in lists] if {e.kind for e in data} - TABLES == {"text"} else data
     kinds_there, every = {e.kind for e in data}, data
     described: str | None = None
     # what belongs to files of a sample each is not another kind of data

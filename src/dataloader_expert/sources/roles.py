@@ -88,11 +88,11 @@ WHAT = {
 }  # fmt: skip
 """What users rate, buy or click on."""
 KEY_WORDS = {
-    "id", "no", "nr", "num", "number", "key", "code", "name", "idx", "index", "uid", "uuid", "guid", "row", "hash",
+    "id", "no", "nr", "nbr", "num", "number", "key", "code", "name", "idx", "index", "uid", "uuid", "guid", "row", "hash",
 }  # fmt: skip
 ROW_WORDS = {"id", "uid", "uuid", "guid", "index", "idx", "key", "hash"}
 """Words that make a column of distinct values a key of the row."""
-NUMBER_WORDS = {"no", "nr", "number", "serial", "barcode"}
+NUMBER_WORDS = {"no", "nr", "nbr", "number", "serial", "barcode"}
 """Last words of numbers that things are called by, if no two rows have one in common."""
 NOT_GROUPS = {
     "sample", "row", "image", "img", "label", "class", "category", "file", "record", "target", "object", "item",
@@ -133,6 +133,7 @@ NO_CLASS = {
 _PART = re.compile(r"[_\-. ]+")
 _NUMBERED = re.compile(r"[A-Za-z]{0,12}\d{1,12}|(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{8,40}")
 """What a part of a file's name is that tells a group: a prefix with a number, or a hash."""
+_NUMBERED_GROUP = re.compile(r"(\D*)(\d{1,12})")
 _CODE = re.compile(r"[A-Za-z]{0,8}[-_ ]?\d{1,12}|[0-9a-fA-F]{8,64}|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 """A text that is an identifier: a prefix with a number, hexadecimal digits, a UUID."""
 LONG_NUMBER = 4
@@ -212,18 +213,25 @@ def group_in_names(paths: Sequence[str], labels: Sequence[Any]) -> tuple[Role | 
 
 
 def _counted(paths: Sequence[str], groups: Sequence[str | None]) -> bool:
-    """Whether they are the numbers of the files of each folder, from 0 or 1 on and hardly with a gap, as of the Large Movie Review
-    Dataset."""
-    counts: dict[str, list[int]] = {}
+    """Whether they are the numbers of the samples of each folder, from 0 or 1 on and hardly with a gap: of one file each, as in the Large
+    Movie Review Dataset, or of the same files each, such as ``slice_000_img.npy`` and ``slice_000_msk.npy`` in a patient's folder."""
+    counts: dict[str, dict[int, set[str]]] = {}
+    heads, files = set[str](), 0
     for path, group in zip(paths, groups, strict=True):
-        if group is not None and not group.isdecimal():
+        if group is None:
+            continue
+        numbered = _NUMBERED_GROUP.fullmatch(group)
+        if numbered is None:
             return False
-        if group is not None:
-            counts.setdefault(path.rpartition("/")[0], []).append(int(group))
-    return all(
-        len({*own}) == len(own) and min(own) <= 1 and len(own) >= MOSTLY * (max(own) - min(own) + 1)
-        for own in counts.values()
-    )
+        heads.add(numbered[1])
+        files += 1
+        folder, _, name = path.rpartition("/")
+        counts.setdefault(folder, {}).setdefault(int(numbered[2]), set()).add(name.removeprefix(group))
+    endings = [ends for own in counts.values() for ends in own.values()]
+    one_each = heads == {""} and len(endings) == files
+    same_each = len(heads) == 1 and len(counts) > 1 and all(ends == endings[0] for ends in endings)
+    gapless = (min(own) <= 1 and len(own) >= MOSTLY * (max(own) - min(own) + 1) for own in counts.values())
+    return (one_each or same_each) and all(gapless)
 
 
 def classes_in_names(paths: Sequence[str]) -> list[str | None]:

@@ -139,8 +139,8 @@ def _referred_to(parts: Sequence[P], read: Reader[P]) -> Names | None:
     left = [part for i, part in enumerate(parts) if i not in pairs]
     if pairs and len(left) == 1:
         return _sorted(left[0])
-    if not all(part.named for part in parts):
-        return None  # which column refers to which is told by their names
+    if not all(part.named for part in parts):  # which column refers to which is told by their names
+        return _sorted(max(left, key=lambda part: (part.records, len(part.names)))) if pairs and left else None
     held = [sum(_belongs(columns, of) for columns in values if columns is not values[i]) for i, of in enumerate(keys)]
     found = [i for i, n in enumerate(held) if n >= FEWEST_PARTS]
     if (

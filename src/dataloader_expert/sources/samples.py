@@ -29,6 +29,8 @@ from dataloader_expert.sources.no_classes import against_classes, are_repeats
 from dataloader_expert.sources.pairing import READ, Pairing, pair
 from dataloader_expert.sources.roles import GROUP_WORDS, group_in_names, words
 from dataloader_expert.sources.scenes import same_scenes, with_scenes
+from dataloader_expert.sources.sound_scenes import with_parts
+from dataloader_expert.sources.sounds import decode_audio, sound_field
 from dataloader_expert.sources.views import several_views
 
 T = TypeVar("T")
@@ -64,7 +66,7 @@ class FileSamples(Annotated):
         if self.value == "image" and not alone:
             pairing = with_scenes(pairing, listing)
         if self.value == "audio" and not alone:
-            pairing = with_events(pairing, listing)
+            pairing = with_parts(with_events(pairing, listing), listing)
         entries = self.own(pairing.samples)
         if not entries:
             raise RequestError(
@@ -81,7 +83,7 @@ class FileSamples(Annotated):
         text = "lies next to the folders of all other samples: not read as a sample"
         self.problems += [Aside("sample", text, file=path) for path in sorted(strays)]
         paths = [e.path for e in entries]
-        of_folders = folders_of(paths)
+        of_folders = folders_of([pairing.called.get(path, path) for path in paths])
         set_aside = {
             p
             for p, label in zip(paths, of_folders.labels, strict=True)
@@ -101,6 +103,8 @@ class FileSamples(Annotated):
         self.partners = tuple(
             Field(n, "text", "str")
             if k == "text"
+            else Field(n, "audio", "float32", (None, None))
+            if k == "audio"
             else Field(n, "image" if n in pairing.pictures else "mask", "uint8", (None, None))
             for n, k in kinds.items()
         )
@@ -189,7 +193,8 @@ class FileSamples(Annotated):
                 for e, split, label in zip(entries, splits, labels, strict=True)
             )
         )
-        self.partners = tuple(self._described(f) if f.kind in ("mask", "image") else f for f in self.partners)
+        described = {"mask": self._described, "image": self._described, "audio": self._described_sound}
+        self.partners = tuple(described[f.kind](f) if f.kind in described else f for f in self.partners)
         self.lacking = without_partners(self.units)
         self.media = self.value if self.value in ("image", "audio") else None
         self.files, self.bytes = len(entries), sum(e.size for e in entries)
@@ -287,6 +292,11 @@ class FileSamples(Annotated):
         shape = tuple(x[0] if len(set(x)) == 1 else None for x in zip(*alike, strict=True))
         return Field(field.name, field.kind, dtypes.most_common(1)[0][0], shape)
 
+    def _described_sound(self, field: Field) -> Field:
+        """The field of a partner that is a recording, with the dtype and the channels of its files."""
+        paths = [path for unit in spread(self.units, 4) for name, path, _ in unit.at if name == field.name]
+        return sound_field(field.name, ((path, self.listing.read) for path in paths))
+
     def other_fields(self) -> tuple[Field, ...]:
         """The fields of partners and of tables, and the label."""
         return (*self.partners, *self.annotated, *((Field("label", "category", "str"),) if self.by_folder else ()))
@@ -307,6 +317,8 @@ class FileSamples(Annotated):
         return block
 
     def column(self, unit: Unit, name: str) -> Column | None:
+        if self.by_folder and name == "label":
+            return Column([unit.label])
         at = self.row_of.get(unit.file)
         if at is not None and name in self.given:
             return self.given[name].cut(slice(at, at + 1))
@@ -332,6 +344,8 @@ class FileSamples(Annotated):
         kind = next(f.kind for f in self.partners if f.name == name)
         if kind == "image":
             return decode_image(data, path, block.problems)
+        if kind == "audio":
+            return decode_audio(data, path, block.problems)[0]
         return self._mask(data, path, block, name) if kind == "mask" else decode_text(data, path, block.problems)
 
     def _mask(self, data: bytes, path: str, block: Block, name: str) -> Any:

@@ -46,8 +46,13 @@ VIEWS = {
     "vis",
     "sar",
     "optical",
+    "red",
+    "green",
+    "blue",
+    "yellow",
+    "dapi",
 }
-"""Words that name one of several images of a scene."""
+"""Words that name one of several images of a scene, also the channels of a microscope."""
 TRACED = {
     "manual",
     "labeled",

@@ -1,19 +1,22 @@
-"""Decoding of audio: WAV here, other codecs with the extra ``audio``."""
+"""Decoding of audio: WAV of plain samples and of telephone calls here, other codecs with the extra ``audio``."""
 
 from __future__ import annotations
 
 import io
 import struct
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from dataloader_expert.errors import RequestError, Unreadable
+from dataloader_expert.sources.base import Field
 from dataloader_expert.sources.magic import guess_text, sniff
 
 
 def decode_audio(data: bytes, name: str, problems: list[Unreadable] | None = None) -> tuple[Any, int]:
     """Samples as stored, shape ``[frames, channels]``, and the rate in Hz.
 
-    PCM keeps its integers (8-bit unsigned, 16, 24 in the upper bits of int32, 32), float WAV its floats; other codecs give float32.
+    PCM keeps its integers (8-bit unsigned, 16, 24 in the upper bits of int32, 32), float WAV its floats; A-law and mu-law give int16, other
+    codecs float32.
 
     Args:
         problems: receives oddities that do not prevent reading.
@@ -26,11 +29,16 @@ def decode_audio(data: bytes, name: str, problems: list[Unreadable] | None = Non
         raise Unreadable("empty-file", "0 bytes", file=name)
     if sniff(data[:512]) == "audio/wav":
         return _wav(data, name, [] if problems is None else problems)
+    return _by_library(data, name, "is not WAV")
+
+
+def _by_library(data: bytes, name: str, what: str) -> tuple[Any, int]:
+    """The samples as float32 and the rate; ``what`` the file is, where the library is missing."""
     try:
         import soundfile
     except ImportError:
         raise RequestError(
-            "extra-missing", f"{name} is not WAV; pip install 'dataloader-expert[audio]' reads other codecs"
+            "extra-missing", f"{name} {what}; pip install 'dataloader-expert[audio]' reads other codecs"
         ) from None
     try:
         samples, rate = soundfile.read(io.BytesIO(data), dtype="float32", always_2d=True)
@@ -42,6 +50,20 @@ def decode_audio(data: bytes, name: str, problems: list[Unreadable] | None = Non
             said = "it holds no whole frame of audio, as if it was cut off"
         raise Unreadable("unreadable", f"does not decode: {said[:160]}", file=name) from None
     return samples, int(rate)
+
+
+def sound_field(name: str, some: Iterable[tuple[str, Callable[[str], bytes]]]) -> Field:
+    """The field of recordings, as some of them are; ``some``: paths, each with what reads it."""
+    dtypes, channels = set[str](), list[int]()
+    for path, read in some:
+        try:
+            samples, _ = decode_audio(read(path), path)
+        except Unreadable:
+            continue  # the scan reports it, with its location
+        dtypes.add(str(samples.dtype))
+        channels.append(samples.shape[1])
+    dtype = dtypes.pop() if len(dtypes) == 1 else "float32" if dtypes else "int16"
+    return Field(name, "audio", dtype, (None, (channels or [1])[0] if len({*channels}) < 2 else None))
 
 
 def encoded(samples: Any, dtype: Any) -> Any:
@@ -58,6 +80,30 @@ def encoded(samples: Any, dtype: Any) -> Any:
         return samples.astype(wanted)
     limits, middle = np.iinfo(wanted), 128 if wanted == np.uint8 else 0
     return np.clip(np.rint(samples * (limits.max - middle + 1.0)) + middle, limits.min, limits.max).astype(wanted)
+
+
+def _mu_law() -> Any:
+    """The sample that each byte of mu-law stands for, int16 [256]."""
+    import numpy as np
+
+    byte = ~np.arange(256) & 0xFF
+    size = ((((byte & 15) << 3) + 0x84) << (byte >> 4 & 7)) - 0x84
+    return np.where(byte & 0x80, -size, size).astype(np.int16)
+
+
+def _a_law() -> Any:
+    """The sample that each byte of A-law stands for, int16 [256]."""
+    import numpy as np
+
+    byte = np.arange(256) ^ 0x55
+    power, size = byte >> 4 & 7, ((byte & 15) << 4) + 8
+    size = np.where(power > 0, size + 0x100, size) << np.maximum(power - 1, 0)
+    return np.where(byte & 0x80, size, -size).astype(np.int16)
+
+
+COMPANDED = {6: _a_law, 7: _mu_law}
+"""WAV's codecs of telephone calls: a byte a sample."""
+KNOWN = {1, 3, *COMPANDED}
 
 
 def _wav(data: bytes, name: str, problems: list[Unreadable]) -> tuple[Any, int]:
@@ -91,6 +137,8 @@ def _wav(data: bytes, name: str, problems: list[Unreadable]) -> tuple[Any, int]:
     tag, channels, rate, _, align, bits = struct.unpack("<HHIIHH", form[:16])
     if tag == 0xFFFE and len(form) >= 26:
         tag = struct.unpack("<H", form[24:26])[0]
+    if tag not in KNOWN:
+        return _by_library(data, name, f"is WAV of codec {tag}")
     if not channels or not rate or not bits or align != channels * ((bits + 7) // 8):
         raise Unreadable("header-mismatch", f"{channels} channels, {rate} Hz, {bits} bits, align {align}", file=name)
     if len(body) % align:
@@ -100,6 +148,8 @@ def _wav(data: bytes, name: str, problems: list[Unreadable]) -> tuple[Any, int]:
         wide = np.zeros((len(body) // 3, 4), "u1")
         wide[:, 1:] = np.frombuffer(body, "u1").reshape(-1, 3)
         samples = wide.view("<i4")[:, 0]
+    elif tag in COMPANDED and bits == 8:
+        samples = COMPANDED[tag]()[np.frombuffer(body, "u1")]
     elif (tag, bits) in kinds:
         samples = np.frombuffer(body, kinds[tag, bits])
     else:

@@ -10,6 +10,7 @@ from typing import Any
 from dataloader_expert.sources.base import PLACED, Block, Field, Roles, runs
 from dataloader_expert.sources.layout import (
     BEFELL,
+    COUNTS,
     GOODS,
     PARTS,
     PREDICTED,
@@ -80,7 +81,8 @@ def find_label(
         return strong, how
     if together:
         return None, why
-    if names and found[names[-1]].kind == "number" and words(names[-1])[-1:] and words(names[-1])[-1] in PREDICTED:
+    last = words(names[-1]) if names and found[names[-1]].kind == "number" else []
+    if {*last[-1:]} & PREDICTED or (len(last) == 1 and last[0] in COUNTS):
         return names[-1], "chosen by its name, as the last column; pass label= if it is another"
     befell = _outcome(scalar, names, [n for n in scalar if found[n].dtype == "str"], blocks)
     if befell is not None:
@@ -125,6 +127,10 @@ def find_label(
         places.reverse()  # among codes that are texts, a first one is as likely another feature
     else:
         places.sort(key=lambda place: found[place[0]].dtype != "str")  # texts name classes; numbers may be anything
+        strings = [name for name in scalar if found[name].dtype == "str"]
+        if bare and len(strings) == 1 and found[names[0]].dtype != "str":  # which may be persons
+            places.sort(key=lambda place: place[1] == "first")
+            places.insert(len(places) - 1, (strings[0], "only text"))
     long = [name for name, field in found.items() if field.kind == "text"]
     flag = _only_flag(scalar, blocks) if (bare and long) or _are_alike(long) else None
     places = places if flag is None else [(flag, "only two-valued")]

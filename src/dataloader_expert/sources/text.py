@@ -1,16 +1,17 @@
-"""Text files: one document a file, ``[split/][class/]name.txt``."""
+"""Text files: one document a file, ``[split/][class/]name.txt``, or an array of numbers."""
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 
 from dataloader_expert.errors import Aside, Unreadable
 from dataloader_expert.plan import SourceRef
+from dataloader_expert.sources.arrays import array_field
 from dataloader_expert.sources.base import Block, Field, Source, Unit
 from dataloader_expert.sources.decoded_text import decode_text
 from dataloader_expert.sources.files import Entry, Listing, is_project
 from dataloader_expert.sources.layout import in_aside, read_folders
+from dataloader_expert.sources.number_rows import NUMBERS, rows_of, width_of
 from dataloader_expert.sources.samples import FileSamples, spread
 
 HEAD, LOOKED_AT = 4096, 8
@@ -21,7 +22,6 @@ DEEPER = 2
 """In so many folders are all others where one text that is in none is about them."""
 FEW = 10
 """Of so many texts, one may be of a project; more of them are what is read, such as programs."""
-_NUMBERS = re.compile(rb"(?=.*\d\s*[\s,]\s*[-+\d.])[-+\d.eE,;\s]+", re.DOTALL)
 
 
 class TextFiles(FileSamples):
@@ -29,6 +29,8 @@ class TextFiles(FileSamples):
     kinds = frozenset({"text"})
     value = "text"
     modality = "text"
+    width = 0
+    """How many numbers each row of a file has, if all hold nothing else."""
 
     @classmethod
     def open(cls, listing: Listing, ref: SourceRef) -> Source:
@@ -39,7 +41,10 @@ class TextFiles(FileSamples):
         aside = {p.where.get("file") for p in source.problems if isinstance(p, Aside)}
         source.problems = [p for p in source.problems if isinstance(p, Aside) or p.where.get("file") not in aside]
         some = [listing.head(unit.file, HEAD) for unit in spread(source.units, LOOKED_AT)]
-        if some and all(map(_NUMBERS.fullmatch, some)):
+        if source.samples > 1 and "values" not in source.given and (width := width_of(some, HEAD)):
+            source.width, source.value, source.modality = width, "values", "array"
+            source.fields = (array_field("values", "float64", (None, width)), *source.other_fields())
+        elif some and all(map(NUMBERS.fullmatch, some)):
             source.unread["numbers"] = "each file holds rows of numbers, such as points, which are read as text"
         elif some and 2 * sum(map(_of_fixed_width, some)) > len(some):
             source.unread["records"] = (
@@ -58,6 +63,8 @@ class TextFiles(FileSamples):
         return kept
 
     def decode_file(self, unit: Unit, raw: bytes) -> Block:
+        if self.width:
+            return Block(unit, self.with_label(unit, rows_of(raw, unit.file, self.width)), (raw,))
         problems: list[Unreadable] = []
         text = decode_text(raw, unit.file, problems)
         return Block(unit, self.with_label(unit, text), (raw,), problems)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from tests.checks import test_multiplied, test_noisy_copies, test_pairs_again, test_renamed_rows
+from tests.checks import test_multiplied, test_noisy_copies, test_pairs_again, test_renamed_rows, test_shared_steps
 from tests.checks.judgements.common import HALVES, LONG, NOISE, PICTURES, TEXTS, picture, sound, sounds
 from tests.checks.looking import Data
 
@@ -150,10 +150,15 @@ SILENT: dict[str, dict[str, Any]] = {
             {"v": np.where(np.arange(40)[:, None] % 4 > 0, np.random.default_rng(3).normal(0, 1, (40, 6)), 0.0)},
             kinds={"v": "embedding"},
         ),
+        "as many steps of noise as agree in three digits by chance": Data(
+            dict(zip("xyz", np.random.default_rng(1).uniform(1, 3, (3, 6000)).round(4), strict=True)),
+            splits=["train"] * 4000 + ["test"] * 2000,
+        ),
         "rows of whole numbers": Data({"a": np.arange(1000, 1012), "b": np.arange(12), "c": np.arange(12)}),
     },
     "noisy_copies": test_noisy_copies.SOUND,
     "reordered": test_noisy_copies.REORDERED,
+    "shared_steps": test_shared_steps.SOUND,
     "near_sounds": {
         "recordings of their own": sounds(*(uttered(i) for i in range(12))),
         "equal ones, which are told as copies": sounds(*(uttered(i % 6) for i in range(12))),
@@ -278,6 +283,7 @@ SPEAKS: dict[str, dict[str, Any]] = {
     },
     "noisy_copies": test_noisy_copies.SPEAKS,
     "reordered": test_noisy_copies.REORDERED_SPEAKS,
+    "shared_steps": test_shared_steps.SPEAKS,
     "passages": {
         "elsewhere in a sequence": (streamed((3, 100, 150), (7, 0, 200)), "splits-near-overlap", "warning"),
     },

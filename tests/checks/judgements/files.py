@@ -12,7 +12,7 @@ from dataloader_expert.sources.links import Keys as LinkedKeys
 from dataloader_expert.sources.links import Link
 from dataloader_expert.sources.references import FileNames, Naming, References
 from tests.checks import test_edges
-from tests.checks.judgements.common import NOISE, NUMBERS, PIXELS, TEXTS, chats, picture, tagged, turns
+from tests.checks.judgements.common import NOISE, NUMBERS, PIXELS, TEXTS, chats, picture, sound, sounds, tagged, turns
 from tests.checks.looking import Data
 
 RUNS = [np.arange(1, 4 + i % 7) for i in range(40)]
@@ -60,6 +60,9 @@ SILENT: dict[str, dict[str, Any]] = {
         "arrays that vary": Data({"x": NOISE.reshape(-1, 20)}, kinds={"x": "array"}),
         "arrays of one value in every sample": Data({"x": np.ones((12, 20))}, kinds={"x": "array"}),
         "short arrays": Data({"x": np.r_[NOISE.reshape(-1, 4), np.zeros((1, 4))]}, kinds={"x": "array"}),
+        "people whose keypoints nobody labelled": Data(
+            {"keypoints": [np.zeros((2, 7, 3)), *NOISE[: 21 * 12].reshape(12, 1, 7, 3)]}, kinds={"keypoints": "array"}
+        ),
     },
     "names": {
         "names as they come": Data({"system": NUMBERS, "new_user": NUMBERS, "label": ["ignore", "all"] * 6}, "label"),
@@ -67,6 +70,11 @@ SILENT: dict[str, dict[str, Any]] = {
     "splits": {"anything, for it only counts": Data({"split": ["train", "test"] * 6, "x": NUMBERS})},
     "integrity": {
         "one shape": Data({"x": np.zeros((12, 3, 4), np.float32)}),
+        "images of many sizes": Data({"image": [picture(i, size=12 + 6 * i) for i in range(8)]}),
+        "recordings of two codecs, of one and of two channels": sounds(
+            *(sound(n=800 + i) for i in range(8)),
+            *(np.repeat(sound(n=600 + i) / np.float32(32768), 2, 1).astype(np.float32) for i in range(6)),
+        ),
         "whole numbers among decimals": Data({"x": [1, 2.5, 3]}, kinds={"x": "number"}),
         "big-endian among little-endian": Data(
             {"x": [np.zeros(4, "<f4"), np.zeros(4, ">f4"), np.zeros(4, "<f4")]}, kinds={"x": "array"}
@@ -199,7 +207,11 @@ SPEAKS: dict[str, dict[str, Any]] = {
             "info",
         ),
         "tables of two lengths": (ragged(*[(n, 2 * n) for n in range(4, 9)], kind="array"), "ragged", "warning"),
-        "images of many sizes": (Data({"image": [picture(i, size=12 + 6 * i) for i in range(8)]}), "ragged", "info"),
+        "images of many sizes": (
+            Data({"image": [picture(i, size=12 + 6 * i) for i in range(8)]}),
+            "ragged",
+            "info",
+        ),
         "doubles among singles": (
             Data({"x": [np.zeros(4, np.float32), np.zeros(4), np.zeros(4, np.float32)]}, kinds={"x": "array"}),
             "dtype-drift",

@@ -21,7 +21,7 @@ from tests.checks import (
 )
 from tests.checks.judgements.common import HALVES, PICTURES, objects, picture
 from tests.checks.looking import Data
-from tests.checks.test_misplaced_masks import beside, laid, mirrored, on_one_ground, pairs
+from tests.checks.test_misplaced_masks import beside, delivered, laid, mirrored, on_one_ground, pairs
 
 rng = np.random.default_rng(29)
 
@@ -48,6 +48,15 @@ def shaped(order: list[int], larger: float = 1.0) -> Data:
     held = Objects("classes", {0: "owl", 1: "yak", 2: "gnu"})
     splits = ["train"] * 40 + ["test"] * 40
     return Data({"boxes": boxes, "classes": classes}, splits=splits, context={"objects": held, "corners": True})
+
+
+MEAN, STD = (np.array(of)[:, None, None] for of in ([0.485, 0.456, 0.406], [0.229, 0.224, 0.225]))
+
+
+def scaled(how: Callable[[Any], Any]) -> Data:
+    """Photographs, [3, 32, 32], whose pixels, from 0 to 255, were treated so."""
+    pictures = np.clip(rng.normal(110, 45, (20, 3, 32, 32)) + rng.normal(0, 25, (20, 1, 1, 1)), 0, 255).round()
+    return Data({"x": how(pictures).astype(np.float32)}, kinds={"x": "image"})
 
 
 SHARP = [picture(i, size=48) for i in range(12)]
@@ -161,8 +170,17 @@ SILENT: dict[str, dict[str, Any]] = {
     "misplaced_masks": {
         "where they should be": laid(pairs(0)),
         "where they should be, on images that all look alike": laid(on_one_ground()),
+        "where they should be, as a Dataset delivers them": delivered(pairs(0)),
         "where they should be in both splits": halved(0),
         "where they should be in both splits, of images that all look alike": halved(0, on_one_ground()),
+    },
+    "pixel_scale": {
+        "values up to 1": scaled(lambda x: x / 255),
+        "normalized": scaled(lambda x: (x / 255 - MEAN) / STD),
+        "as they are, less their mean": scaled(lambda x: x - 255 * MEAN),
+        "measured in steps": scaled(lambda x: 4 * (x - 20)),
+        "other measurements": scaled(lambda x: x * rng.normal(3, 1, x.shape) - 2),
+        "small numbers": scaled(lambda x: x / 60_000),
     },
     "reshaped": {
         "channels last": smooth(lambda x: x),
@@ -229,6 +247,9 @@ SILENT: dict[str, dict[str, Any]] = {
         "classes that nobody declared": objects([[0, 7]] * 12, names={}),
     },
     "pictures": {
+        "gray ones among pictures of several sizes": Data(
+            {"image": [*PICTURES, picture(8, size=60), picture(9, mode="L")]}
+        ),
         "one mode": Data({"image": PICTURES}),
         "only gray pictures": Data({"image": [picture(i, mode="L") for i in range(4)]}),
         "arrays that are not on the scale of pixels": Data(
@@ -261,6 +282,11 @@ SPEAKS: dict[str, dict[str, Any]] = {
     },
     "misplaced_masks": {
         "a few that lie mirrored": (laid(mirrored(pairs(0), range(0, 40, 4), 1)), "mask-mirrored", "warning"),
+        "half of them as a Dataset delivers them": (
+            delivered(mirrored(pairs(0), range(60), 1)),
+            "mask-mirrored",
+            "warning",
+        ),
         "half of them": (laid(mirrored(pairs(0), range(60), 1)), "mask-mirrored", "warning"),
         "a split in which each belongs to another image": (halved(7), "rows-shifted", "warning"),
         "such a split of images that all look alike": (halved(7, on_one_ground()), "rows-shifted", "warning"),
@@ -270,6 +296,11 @@ SPEAKS: dict[str, dict[str, Any]] = {
             "mask-mirrored",
             "warning",
         ),
+    },
+    "pixel_scale": {
+        "divided twice": (scaled(lambda x: x / 255 / 255), "value-range-mismatch", "warning"),
+        "normalized without being divided": (scaled(lambda x: (x - MEAN) / STD), "value-range-mismatch", "warning"),
+        "the same with one mean": (scaled(lambda x: (x - 0.5) / 0.5), "value-range-mismatch", "warning"),
     },
     "reshaped": {
         "a split that was reshaped": (

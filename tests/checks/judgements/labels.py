@@ -121,6 +121,9 @@ SILENT: dict[str, dict[str, Any]] = {
     "unfit_targets": test_misfiled.TARGETS_SILENT,
     "unfit_labels": test_unfit_labels.SILENT,
     "classes": {
+        "a rare class that a small split lacks by chance": tabled(
+            ["a", "b"] * 12 + ["c"] * 3, splits=["test"] * 6 + ["train"] * 21
+        ),
         "counts of what was sold": Data(
             {"sold": np.repeat(np.arange(2, 17), [1, 3, 9, 20, 36, 55, 68, 70, 61, 47, 31, 18, 9, 4, 1])}, "sold"
         ),

@@ -75,6 +75,14 @@ def happened(days: Any, splits: str | list[str] = "", seed: int = 35) -> Data:
 
 DAYS = np.arange(300)
 
+
+def padded_spectra() -> Any:
+    """Forty bands over time, the highest of which are often too soft to be told from nothing."""
+    loud = np.random.default_rng(8).normal(-50, 9, (100, 40, 64)) - np.linspace(0, 22, 40)[:, None]
+    loud[::3, :, 50:] = -80
+    return loud.clip(-80, 0).astype(np.float32)
+
+
 SILENT: dict[str, dict[str, Any]] = {
     "shifted_numbers": test_shifted_numbers.SILENT,
     "group_clocks": test_group_clocks.SILENT,
@@ -88,6 +96,7 @@ SILENT: dict[str, dict[str, Any]] = {
     "odd_series": test_odd_series.SILENT,
     "point_clouds": test_point_clouds.SOUND,
     "saturated": {
+        "spectra of clips that are padded with their least value": Data({"x": padded_spectra()}, kinds={"x": "array"}),
         "a channel rounded to three levels in a few": Data(
             {
                 "x": with_channel(
@@ -165,6 +174,9 @@ SILENT: dict[str, dict[str, Any]] = {
     "stuck": {
         "infinite ones": Data({"x": np.where(np.arange(400) < 30, np.inf, np.nan)}),
         "measurements": Data({"x": NOISE.copy()}),
+        "marks of missing values, which are told as such": Data(
+            {"x": np.where(np.arange(400) < 30, -999.0, NOISE[:400])}
+        ),
         "one value throughout": Data({"x": np.full(400, 0.5)}),
         "dry days": Data({"x": np.where(np.arange(400) % 40 < 30, 0.0, NOISE[:400])}),
         "rounded ones": Data({"x": np.round(NOISE[:400])}),

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from tests.checks import test_parts_otherwise, test_recordings
 from tests.checks.judgements.common import sound, sounds
+from tests.checks.looking import Data
 
 rng = np.random.default_rng(29)
 
@@ -43,6 +45,25 @@ def tone(gain: float) -> Any:
     return np.stack([np.zeros_like(value), value], axis=1)
 
 
+def classes(still: int, quiet: int) -> Data:
+    """Words, and a class with so many clips of nothing and of next to nothing."""
+    clips = [sound(3000 + 40 * i) for i in range(20)] + [sound(0.0)] * still + [sound(150.0 + i) for i in range(quiet)]
+    labels = ["yes", "no"] * 10 + ["silence"] * (still + quiet)
+    return Data({"audio": clips, "label": labels}, "label", kinds={"audio": "audio", "label": "category"})
+
+
+def channels(of: Callable[[int], int]) -> Data:
+    """Recordings in two splits, with so many channels."""
+    clips = [rng.normal(0, 3000, (800 + i, of(i))).astype(np.int16) for i in range(40)]
+    return Data({"audio": clips}, splits=["train"] * 20 + ["test"] * 20, kinds={"audio": "audio"})
+
+
+def too_loud(gain: float, wave: Any = None) -> Any:
+    """A tone that was cast to 16 bits without a limit."""
+    wave = np.sin(np.arange(8000) / 5) * (1 + 0.2 * np.sin(np.arange(8000) / 900)) if wave is None else wave
+    return (wave * 32767 * gain).astype(np.int64).astype(np.int16)[:, None]
+
+
 SILENT: dict[str, dict[str, Any]] = {
     "twin_channels": test_parts_otherwise.TWINS_SILENT,
     "dropouts": test_parts_otherwise.GAPS_SILENT,
@@ -65,6 +86,15 @@ SILENT: dict[str, dict[str, Any]] = {
         ),
         "all in opposite phase, and one": sounds(*stereo([-1.0] * 6)),
         "one in opposite phase": sounds(*stereo([1.0] * 6 + [-1.0])),
+        "a class of silence": classes(4, 12),
+        "mono and stereo in all splits": channels(lambda i: 1 + i % 2),
+        "loud ones that jump: a sawtooth, a rectangular wave, and noise": sounds(
+            *(
+                too_loud(0.99, wave)
+                for wave in (np.arange(8000) / 31 % 1 * 2 - 1, np.sign(np.sin(np.arange(8000) / 9)))
+            ),
+            too_loud(0.99, rng.uniform(-1, 1, 8000)),
+        ),
         "a rectangular wave": sounds(
             sound(), np.where(np.arange(8000) // 40 % 2, 9000, -9000).astype(np.int16)[:, None]
         ),
@@ -77,6 +107,9 @@ SPEAKS: dict[str, dict[str, Any]] = {
     "recordings": test_recordings.SOUND_SPEAK,
     "sounds": {
         "silence": (sounds(sound(), sound(0.0)), "silent-audio", "warning"),
+        "mono in one split, stereo in the other": (channels(lambda i: 1 + i // 20), "channel-drift", "warning"),
+        "silence in a class of sounds": (classes(16, 0), "silent-audio", "warning"),
+        "beyond full scale, cast without a limit": (sounds(sound(), too_loud(1.3)), "clipped-audio", "warning"),
         "one of many cut off": (
             sounds(*(sound(n=800 + i) for i in range(30)), silent_half()),
             "silent-audio",

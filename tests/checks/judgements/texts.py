@@ -72,6 +72,13 @@ SILENT: dict[str, dict[str, Any]] = {
         "lists of points and of tags": Data(
             {"a": [[[i, 2]] for i in range(60)], "b": [[[7, 2]]] * 60}, kinds={"a": "other", "b": "other"}
         ),
+        "a few commands that stay in translations as they are": Data(
+            {
+                "de": [f"{'git log' if i % 150 == 0 else 'das Haus'} {i} am See" for i in range(300)],
+                "en": [f"{'git log' if i % 150 == 0 else 'the house'} {i} am See" for i in range(300)],
+            },
+            kinds={"de": "text", "en": "text"},
+        ),
         "a field that is a copy": Data({"a": LONG * 4, "b": LONG * 4}, kinds={"a": "text", "b": "text"}),
     },
     "unclosed": test_unclosed.SILENT,

@@ -15,10 +15,11 @@ from dataloader_expert.advice.worker_semantics import reseeded
 from dataloader_expert.advice.worker_semantics import rewritten as judged
 from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.plan import SourceRef
-from dataloader_expert.probes.base import Bench, evidence
+from dataloader_expert.probes.base import Bench, Probe, evidence
 from dataloader_expert.probes.health.generators import RESEEDED
 from dataloader_expert.probes.health.own_cache import OwnCache
 from dataloader_expert.probes.health.stored_values import DEPENDS, REWRITTEN
+from dataloader_expert.probes.health.worker_content import WorkerContent
 from dataloader_expert.probes.health.worker_semantics import TWINS
 from dataloader_expert.probes.sharding import read_once
 from dataloader_expert.sources.reference import Reference
@@ -128,12 +129,12 @@ class DrawnOnce(Held):
         return self.x[index] + self.made.bias.detach()
 
 
-def told(dataset: Any) -> Facts:
+def told(dataset: Any, probe: Probe | None = None) -> Facts:
     source = Reference()
     source.dataset, source.iterable = dataset, False
     ref = SourceRef("x.py:make", ("/",))
     bench = Bench(source, ref, 0, None, lambda at: None, lambda text, share: None)
-    return Facts(tuple(f for f in OwnCache().measure(bench) if isinstance(f, Fact)))
+    return Facts(tuple(f for f in (probe or OwnCache()).measure(bench) if isinstance(f, Fact)))
 
 
 @pytest.mark.parametrize(
@@ -153,6 +154,14 @@ def test_what_reading_changes_is_named(made: Callable[[], Any], names: list[str]
     """Our promise: stored values that a read changes are told with the attribute; random numbers and caches are not."""
     found = told(made()).find(REWRITTEN)
     assert (None if found is None else found.value["attributes"]) == names
+
+
+@pytest.mark.parametrize(("made", "changed"), [(NormalisedWhereItIs, True), (Augmented, False), (RunningMean, False)])
+def test_a_check_of_quality_tells_what_reading_changes(made: Callable[[], Any], changed: bool) -> None:
+    """Seen: a dataset that normalised its images where it kept them passed, as samples that differ were taken for random ones."""
+    found = told(made(), WorkerContent())
+    assert (found.find(REWRITTEN) is not None) is changed
+    assert found.find(DEPENDS) is None  # what draws random numbers may not be seen
 
 
 @pytest.mark.parametrize(

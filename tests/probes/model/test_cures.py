@@ -277,3 +277,143 @@ def test_a_mark_that_the_models_own_loss_leaves_out_is_no_misfit(kind: type) -> 
     assert verdict.accepted
     assert not verdict.misfits
     assert "batch[1]" in str(verdict.way and verdict.way.arguments) or kind is dict
+
+
+class Encodes(nn.Module):
+    """Hides what its mask is 1 for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = nn.Embedding(50, 8, padding_idx=0)
+        self.layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True, dropout=0.0)
+
+    def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> Any:
+        hides = attention_mask.bool()
+        return self.layer(self.table(input_ids), src_key_padding_mask=hides)[:, 0]
+
+
+def test_a_mask_of_numbers_the_wrong_way_round_is_told_once() -> None:
+    """Seen: NaN in the output was said to come from the ids, before the mask, which it came from, was."""
+    lengths = torch.randint(2, 9, (N,))
+    lengths[0] = 9  # nothing of it is padding
+    real = torch.arange(9) < lengths[:, None]
+    ids = torch.where(real, torch.randint(1, 50, (N, 9)), 0)
+    verdict = check(Encodes(), {"input_ids": ids, "attention_mask": real.long()})
+    assert [(m.code, m.field, m.cured) for m in verdict.misfits] == [("value-range-mismatch", "attention_mask", True)]
+    sound = check(Encodes(), {"input_ids": ids, "attention_mask": (~real).long()})
+    assert sound.misfits == ()
+
+
+class Foreground(nn.Module):
+    """Its loss of pixels is within it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.Sequential(nn.Conv2d(3, 4, 3, padding=1), nn.ReLU(), nn.Conv2d(4, 1, 1))
+
+    def forward(self, image: torch.Tensor, mask: torch.Tensor) -> Any:
+        return nn.functional.binary_cross_entropy_with_logits(self.layers(image), mask)
+
+
+@pytest.mark.parametrize(("white", "scale"), [(255, "/ 255"), (1, "float32)")])
+def test_masks_of_bytes_are_made_floats_before_images_are_resized(white: int, scale: str) -> None:
+    """Seen: resizing the images took all the time; and 0 and 1 as bytes were divided by 255."""
+    mask = white * torch.randint(0, 2, (N, 1, 64, 64)).byte()
+    verdict = judged(Foreground(), {"image": torch.rand(N, 3, 64, 64), "mask": mask}, None, n=N)
+    assert [(m.code, m.field, m.cured) for m in verdict.misfits] == [("dtype-mismatch", "mask", True)]
+    assert verdict.way is not None
+    made = functions(verdict.way.code())[0]({"image": torch.rand(N, 3, 64, 64), "mask": mask})[1]["mask"]
+    assert made.unique().tolist() == [0, 1]
+
+
+class Detects(nn.Module):
+    """Refuses boxes that end before they begin, in evaluation too."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(3, 4)
+
+    def forward(self, images: Any, targets: Any) -> Any:
+        for t in targets:
+            if (t["boxes"][:, 2:] <= t["boxes"][:, :2]).any():
+                raise ValueError("All bounding boxes should have positive height and width.")
+        made = [self.layer(x.mean((1, 2))) for x in images]
+        return {"loss": sum((m - t["boxes"]).abs().mean() for m, t in zip(made, targets, strict=True))}
+
+
+def test_boxes_of_sizes_are_made_corners() -> None:
+    """Seen: a detector that looks at boxes in evaluation too was said to raise, without a cure."""
+    images = tuple(torch.rand(3, 40 + i, 50) for i in range(N))
+    sizes = tuple({"boxes": torch.tensor([[20.0, 10, 8, 12 + i]]), "labels": torch.tensor([1])} for i in range(N))
+    verdict = judged(Detects(), (images, sizes), None, n=N)
+    assert [(m.code, m.field, m.cured) for m in verdict.misfits] == [("layout-mismatch", "1.boxes", True)]
+    assert verdict.way is not None
+    given, _ = functions(verdict.way.code())[0]((images, sizes))
+    assert given[1][0]["boxes"].tolist() == [[20, 10, 28, 22]]
+
+
+class Pools(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Conv2d(3, 4, 3)
+
+    def forward(self, x: torch.Tensor) -> Any:
+        return self.layer(x).mean((-2, -1))
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_one_sample_of_a_list_is_not_the_batch(named: bool) -> None:
+    """Seen: images of several sizes, which stay a list, were accepted: the model had been given the first of them alone."""
+    images, labels = [torch.rand(3, 40 + i, 50 - i) for i in range(9)], torch.arange(9) % 4
+    batch = {"image": images, "label": labels} if named else (images, labels)
+    verdict = judged(Pools(), batch, "label" if named else None, n=9)
+    assert not verdict.accepted
+    assert [m.code for m in verdict.misfits] == ["shape-mismatch"]
+    assert "a list with a tensor of each sample" in verdict.misfits[0].says
+
+
+class Signs(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(4, 1)
+
+    def forward(self, x: torch.Tensor, y: torch.Tensor) -> Any:
+        return nn.functional.binary_cross_entropy(self.layer(x).squeeze(1).sigmoid(), y)
+
+
+def test_labels_of_signs_are_made_zeros_and_ones() -> None:
+    """Seen: labels of -1 and 1 made the loss raise, and the advice was not to standardize the inputs."""
+    y = torch.randn(N).sign()
+    verdict = check(Signs(), {"x": torch.randn(N, 4), "y": y}, "y")
+    assert [(m.code, m.field, m.cured) for m in verdict.misfits] == [("value-range-mismatch", "y", True)]
+    assert verdict.way is not None
+    made = functions(verdict.way.code())[0]({"x": torch.randn(N, 4), "y": y})[1]["y"]
+    assert made.tolist() == (y > 0).float().tolist()
+
+
+class Halves(nn.Module):
+    """Joins what it halves and doubles again with what it had; ``classes``: of its own loss."""
+
+    def __init__(self, classes: int) -> None:
+        super().__init__()
+        self.down, self.up = nn.Conv2d(3, 4, 3, padding=1), nn.ConvTranspose2d(4, 4, 2, stride=2)
+        self.out = nn.Conv2d(8, classes, 1)
+
+    def forward(self, image: torch.Tensor, mask: torch.Tensor) -> Any:
+        x = self.down(image)
+        y = self.out(torch.cat([x, self.up(nn.functional.max_pool2d(x, 2))], 1))
+        if y.shape[1] == 1:
+            return nn.functional.binary_cross_entropy_with_logits(y, mask)
+        return nn.functional.cross_entropy(y, mask)
+
+
+@pytest.mark.parametrize("classes", [1, 4])
+def test_a_mask_is_resized_with_its_image_where_the_loss_is_within_the_model(classes: int) -> None:
+    """Seen: images of an odd size were said to be rejected, without a cure, as the mask alone kept its size."""
+    mask = torch.randint(0, classes, (N, 31, 31)) if classes > 1 else torch.randint(0, 2, (N, 1, 31, 31)).float()
+    verdict = judged(Halves(classes), {"image": torch.rand(N, 3, 31, 31), "mask": mask}, None, n=N)
+    assert [(m.code, m.field, m.cured) for m in verdict.misfits] == [("shape-mismatch", "image", True)]
+    assert verdict.way is not None
+    _, given = functions(verdict.way.code())[0]({"image": torch.rand(N, 3, 31, 31), "mask": mask})
+    assert given["image"].shape[-2:] == given["mask"].shape[-2:] == (32, 32)
+    assert set(given["mask"].unique().tolist()) == set(mask.unique().tolist())

@@ -62,6 +62,18 @@ class Tags(nn.Module):
         return {"loss": F.cross_entropy(out.transpose(1, 2), labels), "logits": out}
 
 
+class TagsIds(Tags):
+    """Takes no mask: where padding is, its ids alone tell."""
+
+    def forward(self, ids: torch.Tensor, labels: torch.Tensor) -> Any:  # type: ignore[override]  # without a mask
+        labels = labels.masked_fill(ids == 0, -100) if self.own else labels
+        return F.cross_entropy(self.head(self.table(ids)).transpose(1, 2), labels)
+
+
+def of_ids(pad: int) -> dict[str, torch.Tensor]:
+    return {"ids": IDS, "labels": torch.where(REAL, TAGS, pad)}
+
+
 def tagged(pad: int) -> dict[str, torch.Tensor]:
     return {"ids": IDS, "attention_mask": REAL.long(), "labels": torch.where(REAL, TAGS, pad)}
 
@@ -74,6 +86,7 @@ WRONG = {
         "(1 - batch['mask'])",
     ),
     "labels padded with a class": (Tags(), tagged(0), "-100"),
+    "labels padded with a class where ids end": (TagsIds(), of_ids(0), "-100"),
     "a token that is the padding": (Reads(4), (BASES, torch.arange(N) % 3), ""),
 }
 SOUND = {
@@ -85,6 +98,8 @@ SOUND = {
     ),
     "labels padded with what the loss leaves out": (Tags(), tagged(-100)),
     "a loss that leaves padding out by itself": (Tags(own=True), tagged(0)),
+    "ids that tell the loss what is padding": (TagsIds(own=True), of_ids(0)),
+    "labels padded with what the loss leaves out, without a mask": (TagsIds(), of_ids(-100)),
     "padding of its own": (Reads(30), (IDS, torch.arange(N) % 3)),
     "a table without padding": (Reads(4, None), (BASES, torch.arange(N) % 3)),
     "columns of categories, 0 where one is missing": (Reads(5), (TAGS, torch.arange(N) % 3)),

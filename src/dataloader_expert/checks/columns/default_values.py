@@ -10,6 +10,7 @@ from __future__ import annotations
 import calendar
 import math
 from collections.abc import Iterable
+from itertools import product
 from typing import Any
 
 from dataloader_expert.checks.base import Context
@@ -17,6 +18,7 @@ from dataloader_expert.checks.common.core import core_of
 from dataloader_expert.checks.common.drawn import Drawn
 from dataloader_expert.checks.common.drawn_rows import DrawnRows
 from dataloader_expert.checks.common.grids import moment
+from dataloader_expert.checks.common.name_pairs import pairs_of_names
 from dataloader_expert.checks.common.rows_kept import moments_of, numbers_of, places
 from dataloader_expert.conclusions import Finding, finding, number
 from dataloader_expert.errors import escaped
@@ -79,7 +81,9 @@ class DefaultValues(DrawnRows):
         self.years = [f.name for f in plain if f.kind == "number" and "year" in words(f.name)][:MOST]
         self.counted = [name for name in self.counted if name not in self.years]
         self.times = [f.name for f in plain if f.kind == "time" or (f.dtype == "str" and f.kind != "text")][:MOST]
-        self.pairs = coordinates([f.name for f in plain if f.kind == "number"])[:MOST]
+        self.pairs = pairs_of_names([f.name for f in plain if f.kind == "number"], [*product(LATITUDES, LONGITUDES)])[
+            :MOST
+        ]
         self.numbers = list(
             dict.fromkeys([*self.counted, *self.years, *(name for pair in self.pairs for name in pair)])
         )
@@ -143,18 +147,6 @@ class DefaultValues(DrawnRows):
             fix = "read it as missing; otherwise ages, durations and splits by time are computed from it"
             info = open_end or v["count"] > MOSTLY * v["of"]
             yield finding("missing-values", "info" if info else "warning", text, fact, fix, v["where"], v["count"])
-
-
-def coordinates(names: list[str]) -> list[tuple[str, str]]:
-    """The fields of latitudes, or of values to the north, each with that of its longitudes: names that are the same otherwise."""
-    found = []
-    for lat in names:
-        for lon in names:
-            a, b = words(lat), words(lon)
-            said = [(x, y) for x, y in zip(a, b, strict=False) if x != y]
-            if len(a) == len(b) and len(said) == 1 and said[0][0] in LATITUDES and said[0][1] in LONGITUDES:
-                found.append((lat, lon))
-    return found
 
 
 def since_1970(numbers: Any) -> Any:

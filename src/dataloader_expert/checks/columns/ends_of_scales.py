@@ -1,7 +1,8 @@
 """Marks on a scale that ends elsewhere in one split, file or site: up to 5 in the test, where training has marks up to 10.
 
 Marks have few values and an end that many samples reach. Where those of one part all end at a half of it, or a tenth, and multiplied
-are distributed like the others, they were given on another scale. What counts something has no such end.
+are distributed like the others, they were given on another scale. What counts something has no such end. Marks of several fields that all
+begin and end one lower in one part are counted from 0 there, and from 1 elsewhere.
 """
 
 from __future__ import annotations
@@ -24,14 +25,22 @@ from dataloader_expert.sources.roles import words
 ENDS = Quantity(
     "ends_of_scales", "samples", "samples of parts whose marks end at another number than those of all others"
 )
-KEPT, CELLS, FIELDS = 20_000, 1_000_000, 8
+SHIFTED = Quantity(
+    "scales_counted_from_zero",
+    "samples",
+    "samples of parts where several fields begin and end one lower than in all others",
+)
+KEPT, CELLS, FIELDS = 20_000, 1_000_000, 24
 """The most rows, values of all fields, and fields that are kept."""
 LEAST, FEWEST, LEVELS = 30, 3, 101
 """The fewest rows of a part, and the fewest and most values of marks."""
+SHOWN = 3
 FACTORS = (2.0, 10.0, 20.0, 100.0)
 REACHED, BEYOND, SURELY = 0.01, 0.1, 20.0
 """The least share of marks at the end of their scale; that of marks beyond the lower end in each part that goes further; and how many such
 marks a part that does not would have if it did."""
+TOGETHER, STEPS = 3, (2, 10)
+"""The fewest fields that are all counted from another number, and the fewest and most steps from one end of their scales to the other."""
 NEAR, AS_WIDE = 0.75, 2.0
 """Standard deviations by which the means may differ after the conversion, and how many times as wide either part may spread."""
 MARKS = {
@@ -83,6 +92,8 @@ class EndsOfScales(InParts):
             return
         rows = in_order(self.drawn.all()[1])
         groupings = [g for g in self.parts.groupings(rows) if g.place]
+        for g in groupings:
+            yield from self._shifted(rows, g)
         for name in self.fields:
             marks = rows[f"number {name}"]
             for g in groupings:
@@ -101,7 +112,34 @@ class EndsOfScales(InParts):
                 yield Fact(ENDS, value, self.evidence("sampled", len(marks)), {"field": name, "group": g.name})
                 break
 
+    def _shifted(self, rows: dict[str, Any], g: Grouping) -> Iterable[Fact]:
+        """The fields whose scales begin and end one lower in one part than in all others, if there are several."""
+        import numpy as np
+
+        by_part: dict[tuple[int, ...], list[tuple[str, float, float]]] = {}
+        for name in self.fields:
+            found = counted_from_zero(rows[f"number {name}"], g) if name != g.name else None
+            if found is not None:
+                by_part.setdefault(found[0], []).append((name, *found[1:]))
+        for odd, fields in by_part.items():
+            if len(fields) < TOGETHER:
+                continue
+            there = np.isin(g.which, odd)
+            value = {"by": g.name, "values": [g.texts[k] for k in odd], "fields": [name for name, *_ in fields]}
+            value |= {"own": fields[0][1:], "rows": round(max(1.0, self.seen / len(there)) * int(there.sum()))}
+            value["where"] = places(rows, there, fields[0][0])
+            yield Fact(SHIFTED, value, self.evidence("sampled", len(there)), {"group": g.name, "part": odd[0]})
+
     def judge(self, facts: Facts) -> Iterable[Finding]:
+        for fact in facts.all(SHIFTED):
+            v = fact.value
+            low, high = v["own"]
+            names = ", ".join(map(escaped, v["fields"][:SHOWN])) + ("" if len(v["fields"]) <= SHOWN else ", …")
+            text = f"{len(v['fields'])} fields ({names}) begin and end one lower {part_said(v, '')} than in the others: {escaped(v['fields'][0])} goes "
+            text += f"from {low:g} to {high:g} there and from {low + 1:g} to {high + 1:g} elsewhere, as where answers are counted from 0 instead of 1"
+            yield finding(
+                "scale-drift", "warning", text, fact, "add 1 to these fields there, if so", v["where"], v["rows"]
+            )
         for fact in facts.all(ENDS):
             v, name = fact.value, escaped(str(fact.at["field"]))
             factor = v["others"] / v["own"]
@@ -112,6 +150,30 @@ class EndsOfScales(InParts):
             sure = bool({*words(str(fact.at["field"]))} & MARKS)
             severity: Severity = "warning" if sure else "info"
             yield finding("scale-drift", severity, text, fact, fix, v["where"], v["rows"])
+
+
+def counted_from_zero(marks: Any, grouping: Grouping) -> tuple[tuple[int, ...], float, float] | None:
+    """The parts whose marks go from 0 to one less than those of all others, which go from 1; and the ends of their scale; None if
+    there are none."""
+    import numpy as np
+
+    there = np.isfinite(marks)
+    marks, which = marks[there], grouping.which[there]
+    if len(marks) < 2 * LEAST or (marks < 0).any() or (marks > STEPS[1] + 1).any() or (marks % 1).any():
+        return None
+    counts = np.zeros((len(grouping.texts), STEPS[1] + 2))
+    np.add.at(counts, (which, marks.astype(np.int64)), 1)
+    sizes = counts.sum(1)
+    large = np.flatnonzero(sizes >= LEAST)
+    reached = [np.flatnonzero(counts[k]) for k in large]
+    ends = {(int(r[0]), int(r[-1])) for r in reached}
+    if len(ends) != 2:
+        return None
+    (low, high), (above, beyond) = sorted(ends)
+    at_ends = min(min(counts[k][r[0]], counts[k][r[-1]]) / sizes[k] for k, r in zip(large, reached, strict=True))
+    if low or (above, beyond) != (1, high + 1) or not STEPS[0] <= high <= STEPS[1] or at_ends < REACHED:
+        return None
+    return tuple(int(k) for k, r in zip(large, reached, strict=True) if r[0] == 0), low, high
 
 
 def ends_of(marks: Any, grouping: Grouping) -> Ends | None:

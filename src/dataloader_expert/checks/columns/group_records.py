@@ -1,4 +1,5 @@
-"""Numbers that a few sites or devices record otherwise than all others: rounded to far coarser steps, or two of them swapped.
+"""Numbers that a few sites, devices or files record otherwise than all others: rounded to far coarser steps, two of them swapped, or not at
+all, where a sensor was dead and the number is the same in all of their rows.
 
 Sites differ by nature as well. Here all others agree, row by row, on what hardly a row of these keeps to: that last digits are those of a
 measurement, or which of two numbers is the smaller; and otherwise the numbers are distributed like the others'.
@@ -26,8 +27,13 @@ COARSER = Quantity(
     "coarser_steps", "samples", "rows of groups whose numbers are all multiples of a step far above the others'"
 )
 CROSSED = Quantity("numbers_crossed", "samples", "rows of groups in which two numbers have each other's usual range")
-KEPT, CELLS, FIELDS, MOST_GROUPS = 20_000, 2_000_000, 12, 50
-"""The most rows, and values, that are kept; the most fields that are compared, and values of one that tells groups."""
+DEAD = Quantity(
+    "dead_in_groups", "samples", "rows of groups in all of which a number is the same that varies in the others"
+)
+KEPT, CELLS, FIELDS, MOST_GROUPS, MOST_FILES = 20_000, 2_000_000, 12, 50, 1_000
+"""The most rows, and values, that are kept; the most fields that are compared, values of one that tells groups, and files."""
+VARIES = 0.1
+"""The largest share of one value of a number that is measured: zeros of what is seldom there are more."""
 LEAST, VALUES, DIFFERENT = 30, 20, 5
 """The fewest rows of a group, the fewest distinct numbers of the others, and of a group with other steps: of a person's age, repeated in each of
 their rows, a single last digit is known."""
@@ -40,6 +46,7 @@ WIDE = 0.1
 """The least step that matters, in interquartile ranges of the others: below, hardly anything was lost."""
 NEAR, APART = 0.5, 1.5
 """Interquartile ranges by which the quantiles of numbers differ at most that are distributed alike, and at least if they are not."""
+SHOWN = 3
 NEVER, ALWAYS = 0.05, 0.95
 """The most and the least share of a group's rows that have an order, if all rows but strays have it or none."""
 
@@ -55,7 +62,7 @@ class Coarse:
 
 
 class GroupRecords(DrawnNumbers):
-    ids = ("scale-drift", "fields-swapped")
+    ids = ("scale-drift", "fields-swapped", "stuck-values")
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -79,12 +86,19 @@ class GroupRecords(DrawnNumbers):
         told: set[str] = set()
         for group, texts, whose in self._groups(rows):
             for name in self.fields:
+                flat = None if f"{name} flat" in told else dead(rows[f"number {name}"], whose, len(texts))
+                if flat is not None:
+                    told.add(f"{name} flat")
+                    at = {"value": float(rows[f"number {name}"][whose == flat[0]][0])}
+                    yield self._fact(DEAD, group, texts, whose, flat, at, {"field": name})
+                if len(texts) > MOST_GROUPS:
+                    continue
                 found = None if name in told else coarser(rows[f"number {name}"], whose, len(texts))
                 if found is not None:
                     told.add(name)
                     value = {"step": found.step, "usual": found.usual, "matters": found.matters}
                     yield self._fact(COARSER, group, texts, whose, found.odd, value, {"field": name})
-            for a, b in combinations(self.fields, 2):
+            for a, b in combinations(self.fields if len(texts) <= MOST_GROUPS else (), 2):
                 if turned(a, b) or f"{a}/{b}" in told:
                     continue
                 crossed = swapped_in(rows[f"number {a}"], rows[f"number {b}"], whose, len(texts))
@@ -101,7 +115,7 @@ class GroupRecords(DrawnNumbers):
                 values, whose = np.unique(rows[f"kind {name}"], return_inverse=True)
                 yield name, [named.texts.get(int(v), "") for v in values], whose
         files, whose = np.unique(rows["file"].astype(str), return_inverse=True)
-        if len(files) <= MOST_GROUPS:
+        if len(files) <= MOST_FILES:
             yield FILE, files.tolist(), whose
 
     def _fact(
@@ -128,6 +142,12 @@ class GroupRecords(DrawnNumbers):
             fix = "restore the unrounded numbers from their source, or round all rows to the same step"
             severity: Severity = "warning" if v["matters"] else "info"
             yield finding("scale-drift", severity, text, fact, fix, [{"field": fact.at["field"]}], v["rows"])
+        for fact in facts.all(DEAD):
+            v, name = fact.value, escaped(str(fact.at["field"]))
+            more = f" and {len(v['of']) - SHOWN} more" if len(v["of"]) > SHOWN else ""
+            text = f"{name} is {v['value']:g} in all {v['rows']:,} samples {_where(fact)}{more}, while it hardly repeats a value in the others"
+            fix = "find out whether it was measured there; if not, mark it as missing in these samples"
+            yield finding("stuck-values", "warning", text, fact, fix, [{"field": fact.at["field"]}], v["rows"])
         for fact in facts.all(CROSSED):
             if facts.find(ORDER, fields=fact.at["fields"]) is not None:
                 continue  # told by the order
@@ -138,7 +158,7 @@ class GroupRecords(DrawnNumbers):
 
 
 def _where(fact: Fact) -> str:
-    of, group = ", ".join(map(escaped, fact.value["of"][:3])), str(fact.at["group"])
+    of, group = ", ".join(map(escaped, fact.value["of"][:SHOWN])), str(fact.at["group"])
     return f"in {of}" if group == FILE else f"where {escaped(group)} is {of}"
 
 
@@ -170,6 +190,27 @@ def coarser(numbers: Any, whose: Any, n: int) -> Coarse | None:
     if any(not low <= np.median(groups[k]) <= high for k in odd):
         return None  # on another level: another kind of number
     return Coarse(odd, step, finest, step >= WIDE * float(usual[3] - usual[1]))
+
+
+def dead(numbers: Any, whose: Any, n: int) -> list[int] | None:
+    """The groups, of ``n``, in which a number, float64 [rows], has one value in all rows, though it is a measurement in each of the others;
+    None if there are none."""
+    import numpy as np
+
+    there = np.isfinite(numbers)
+    low, high = np.full(n, np.inf), np.full(n, -np.inf)
+    np.minimum.at(low, whose[there], numbers[there])
+    np.maximum.at(high, whose[there], numbers[there])
+    large = np.bincount(whose[there], minlength=n) >= LEAST
+    odd = np.flatnonzero(large & (low == high))
+    if not few(len(odd), int(large.sum())):
+        return None
+    rest = there & large[whose] & ~np.isin(whose, odd)
+    pairs, counts = np.unique(np.stack([whose[rest], numbers[rest]]), axis=1, return_counts=True)
+    most = np.zeros(n)
+    np.maximum.at(most, pairs[0].astype(np.int64), counts)
+    shares = most / np.maximum(1, np.bincount(whose[rest], minlength=n))
+    return odd.tolist() if shares.max() <= VARIES else None
 
 
 def _prefers(numbers: Any, step: float) -> bool:

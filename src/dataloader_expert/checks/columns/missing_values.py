@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from dataloader_expert.checks.base import BY_KIND, LABELS_BLANK, MISSING, Context, lacks_partner
+from dataloader_expert.checks.base import BY_KIND, LABELS_BLANK, MISSING, STATISTICS, Context, lacks_partner
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Facts, Quantity
@@ -85,9 +85,11 @@ def judge_missing(facts: Facts, context: Context) -> Iterable[Finding]:
             few = name in context.of_few and name != context.label
             first = bool({*words(name)} & BEFORE)  # which the first of a thread or a chain has none of
             over = is_end(name) and name != context.label
+            stated = facts.find(STATISTICS, field=name)  # one value where there is one: a mark, set or not
+            mark = stated is not None and stated.value["distribution"] == "constant" and name != context.label
             yield finding(
                 "missing-values",
-                "info" if said or few or first or over else "warning",
+                "info" if said or few or first or over or mark else "warning",
                 f"{name} is missing in {fact.value} of {seen} samples ({fact.value / seen:.1%})"
                 + (", which have no row in its table" if few else str(facts.value(MISSING_IN, "", field=name))),
                 fact,
@@ -97,6 +99,8 @@ def judge_missing(facts: Facts, context: Context) -> Iterable[Finding]:
                 if few
                 else "nothing to do if these cases are still open: their durations are censored, and dropping them would favour short ones"
                 if over
+                else f"read a missing {name} as no, if it is a mark that is set or not: whether it is there is all that it says"
+                if mark
                 else _supplied(name, context) + ", or drop those samples" * (fact.value <= DROPPED * seen),
                 places,
                 fact.value,

@@ -1,5 +1,5 @@
 """The length of each sample's vector: where nearly all have length one, those that have not; and samples on another scale than the rest,
-such as point clouds in millimetres among ones in metres."""
+such as point clouds in millimetres among ones in metres, or counted from another origin, such as CT slices whose intercept was not subtracted."""
 
 from __future__ import annotations
 
@@ -25,6 +25,8 @@ STEADY, APART, HALF = 4.0, 20.0, 0.4
 """How many times as large as the median the sizes of most samples may be, how many times it is another scale, and the largest share
 of samples that can be odd."""
 LEAST = 20
+TWO_LEAST, AS_FAR = 0.95, 0.25
+"""The least share of samples that have one of two least values, and by which part of their distance that of the means may differ from it."""
 
 
 class SampleScales(Check):
@@ -42,7 +44,7 @@ class SampleScales(Check):
         ]
         self.files = Files()
         self.parts: dict[str, list[tuple[int, Any]]] = {}
-        """By field, of each block: its first sample, and the length and the root mean square of each sample [n, 2]."""
+        """By field, of each block: its first sample, and of each sample the length, the root mean square, the mean, the spread and the least value [n, 5]."""
 
         self.scaled: set[str] = set()
         """Fields that hold more than 0 and 1: labels and marks have no scale."""
@@ -66,17 +68,20 @@ class SampleScales(Check):
                 if not ((flat == 0) | (flat == 1)).all():
                     self.scaled.add(name)
                 square, count = np.einsum("ij,ij->i", flat, flat), np.full(len(flat), max(1, flat.shape[1]))
-                total = flat.sum(1)
+                total, least = flat.sum(1), flat.min(1, initial=np.inf)
             else:
                 rows = [v.reshape(-1).astype(np.float64) if _is_array(v) else np.zeros(0) for v in values]
                 if not all(((r == 0) | (r == 1)).all() for r in rows):
                     self.scaled.add(name)
                 square = np.array([float(r @ r) for r in rows])
                 count = np.array([max(1, len(r)) for r in rows])
-                total = np.array([r.sum() for r in rows])
+                total, least = (
+                    np.array([float(of) for of in found])
+                    for found in zip(*((r.sum(), r.min(initial=np.inf)) for r in rows), strict=True)
+                )
             with np.errstate(invalid="ignore", over="ignore"):  # infinite values are told elsewhere
                 spread = np.maximum(square / count - (total / count) ** 2, 0)
-            sizes = np.stack([np.sqrt(square), np.sqrt(square / count), total / count, np.sqrt(spread)], 1)
+            sizes = np.stack([np.sqrt(square), np.sqrt(square / count), total / count, np.sqrt(spread), least], 1)
             self.parts.setdefault(name, []).append((block.unit.start, sizes))
 
     def merge(self, other: Check) -> None:
@@ -93,14 +98,14 @@ class SampleScales(Check):
         for name in [name for name in self.parts if name in self.scaled]:
             parts = sorted(self.parts[name], key=lambda part: part[0])
             sizes = np.concatenate([p for _, p in parts])
-            found = _odd(sizes[:, 0], sizes[:, 1])
-            if found is None:
+            found, moved = _odd(sizes[:, 0], sizes[:, 1]), None
+            if found is None and (moved := _moved(*sizes[:, 2:].T)) is None:
                 continue
-            odd, unit, times = found
+            odd, unit, times = found or (moved[0], False, 1.0)
             index = np.concatenate([start + np.arange(len(part)) for start, part in parts])
             where = self.files.places(index[odd].tolist(), name)
             value = {"count": int(odd.sum()), "of": len(sizes), "unit": unit, "times": times, "where": where}
-            value["offset"] = None if unit else _offset(sizes[odd, 2:], sizes[~odd, 2:])
+            value["offset"] = moved[1] if moved else None if unit else _offset(sizes[odd, 2:4], sizes[~odd, 2:4])
             yield Fact(ODD_SCALES, value, self.evidence(), {"field": name})
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
@@ -111,8 +116,8 @@ class SampleScales(Check):
                 text = f"{name} vectors have a median norm of {v['times']:.3g} in {n:,} of {of}, and a norm of 1 in the others"
                 fix = "normalise them like the others, or find out which model made them: their dot products are not cosine similarities"
             elif v["offset"] is not None:
-                text = f"the values of {name} in {n:,} of {of} are about {v['offset']:,.8g} more than in the others, and vary as much"
-                fix = "subtract the difference: they are counted from another origin"
+                text = f"the values of {name} in {n:,} of {of} are about {abs(v['offset']):,.8g} {'more' if v['offset'] > 0 else 'less'} than in the others, and vary as much"
+                fix = f"{'subtract' if v['offset'] > 0 else 'add'} the difference: they are counted from another origin"
             else:
                 text = (
                     f"the values of {name} in {n:,} of {of} are about {v['times']:,.3g} times as large as in the others"
@@ -132,6 +137,24 @@ def _offset(odd: Any, others: Any) -> float | None:
         return None
     error = wide / math.sqrt(min(len(odd), len(others)))
     return round(apart, -math.ceil(math.log10(error))) if error > 0 else apart
+
+
+def _moved(mean: Any, spread: Any, least: Any) -> tuple[Any, float] | None:
+    """The samples that begin at another least value than most, which are as much larger on average and vary as much, and by how much."""
+    import numpy as np
+
+    values, counts = np.unique(least[np.isfinite(least)], return_counts=True)
+    if len(least) < LEAST or len(values) < 2:
+        return None
+    other, usual = np.argsort(counts)[-2:].tolist()
+    odd, others = least == values[other], least == values[usual]
+    if counts[other] < 2 or counts[other] > HALF * len(least) or counts[other] + counts[usual] < TWO_LEAST * len(least):
+        return None
+    apart = float(values[other] - values[usual])
+    means, spreads = ([float(np.median(of[rows])) for rows in (odd, others)] for of in (mean, spread))
+    alike = spreads[1] > 0 and ALIKE * spreads[1] <= spreads[0] <= spreads[1] / ALIKE
+    as_far = abs(means[0] - means[1] - apart) <= AS_FAR * abs(apart)
+    return (odd, apart) if alike and as_far and abs(apart) >= max(spreads) else None
 
 
 def _is_array(value: Any) -> bool:

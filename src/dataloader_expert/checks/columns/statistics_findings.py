@@ -98,7 +98,8 @@ def judge_statistics(fact: Fact, facts: Facts, context: Context) -> Iterable[Fin
             else "warning",
             f"{called} is missing in every sample{read}"
             if s["min"] is None
-            else f"{called} is {'the same' if text else format(s['min'], 'g')} in every sample{read}",
+            else f"{called} is {'the same' if text else format(s['min'], 'g')} in every sample{read}"
+            + " that has one" * (missing is not None and missing.value > 0),
             fact,
             "leave it out of the model's inputs: a field that never changes tells a model nothing",
             [{"field": name}],
@@ -122,7 +123,7 @@ def judge_statistics(fact: Fact, facts: Facts, context: Context) -> Iterable[Fin
     placed = classes or facts.find(CLASS_MAP, field=name) is not None
     placed = placed or (field is not None and has_boxes(field))  # where boxes lie is judged by their own check
     held = marks_of(s["treatment"])
-    usual = bool(held) and all(mark in SENTINELS for mark in held)
+    usual = any(mark in SENTINELS for mark in held)
     apart = None if usual or name in coded else facts.find(ALONE, field=name)
     if apart is not None:
         yield _lonely(name, apart)

@@ -61,7 +61,7 @@ class Totals(InParts):
         super().__init__(context)
         roles = context.roles
         aside = {r.field for r in (roles.split, context.timed, *roles.keys) if r is not None} | {*context.label_names}
-        self.fields = [
+        numbers = [
             f.name
             for f in context.fields
             if not f.shape
@@ -69,7 +69,9 @@ class Totals(InParts):
             and f.name not in context.identifiers
             and f.kind in ("number", "boolean", "category")
             and f.dtype != "str"
-        ][:FIELDS]
+        ]
+        cut = {word for name in numbers[FIELDS:] for word in words(name)[:1]}  # sums of a part of a family mean nothing
+        self.fields = [name for name in numbers[:FIELDS] if not cut & {*words(name)[:1]}]
         self.draw(KEPT, CELLS, len(self.fields) + 3)
 
     def applies(self) -> bool:
@@ -87,7 +89,8 @@ class Totals(InParts):
         rows = in_order(self.drawn.all()[1])
         numbers = np.stack([rows[f"number {name}"] for name in self.fields], 1)
         numbers[np.isinf(numbers)] = np.nan
-        for total in totals_of(numbers, [words(name) for name in self.fields]):
+        called = [words(name) for name in self.fields]
+        for total in totals_of(numbers, called):
             apart = numbers[:, total.of].sum(1) - (total.usual if total.to is None else numbers[:, total.to])
             known = np.isfinite(apart)
             kept, broken = (np.zeros(len(apart), bool) for _ in range(2))
@@ -95,6 +98,10 @@ class Totals(InParts):
             broken[known] = np.abs(apart[known]) > FAR * total.near
             if not broken.any() or kept.sum() < max(LEAST, USUAL * known.sum()):
                 continue
+            firsts = [called[k][:1] for k in total.of]
+            akin = [k for k in range(len(called)) if k not in total.of and called[k][:1] in firsts]
+            if akin and (np.abs(apart[broken] + numbers[broken][:, akin].sum(1)) <= total.near).all():
+                continue  # what is lacking stands in columns of the same name
             marks = bool(np.isin(numbers[known][:, total.of], (0, 1)).all())
             if marks and apart[broken].min() < 0 < apart[broken].max():
                 continue  # several classes a row, or none
@@ -145,7 +152,7 @@ def totals_of(numbers: Any, called: list[list[str]]) -> Iterator[Total]:
     some = numbers[np.linspace(0, len(numbers) - 1, min(TRIED, len(numbers))).astype(np.int64)]
     near = np.array([nearness(column) for column in numbers.T])
     spread = np.array([float(np.nanstd(column)) if np.isfinite(column).any() else 0.0 for column in some.T])
-    varies = spread > 0
+    varies = np.array([len(own) and own.min() < own.max() for own in (c[np.isfinite(c)] for c in numbers.T)], bool)
     found: list[tuple[float, int, Total]] = []
     for of in _families(varies, called):
         sums, apart = some[:, of].sum(1), float(np.hypot.reduce(spread[list(of)]))

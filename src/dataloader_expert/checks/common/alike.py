@@ -23,6 +23,7 @@ LONG_WORD, TIMES_INSIDE, ENDS = 9, 8, 2
 one must be."""
 SHORT_CODE, CODES = 2, 20
 """Letters of names that are codes, and how many times as frequent another one is of which such a name is a slip."""
+ROMAN = re.compile("[ivx]+")
 TRUTH = {
     **dict.fromkeys(("true", "t", "yes", "y", "1", "1.0", "on"), "true"),
     **dict.fromkeys(("false", "f", "no", "n", "0", "0.0", "off"), "false"),
@@ -113,7 +114,18 @@ def _misspelt(rare: str, name: str, times: float) -> bool:
             return True
     if times >= TIMES_INSIDE and _slip_inside(rare, name):
         return True
-    return times >= TIMES and min(len(rare), len(name)) >= SHORT and _edits(rare, name, 1 + (len(name) >= LONG))
+    if times < TIMES or min(len(rare), len(name)) < SHORT or _by_code(rare, name):
+        return False
+    return _edits(rare, name, 1 + (len(name) >= LONG))
+
+
+def _by_code(one: str, other: str) -> bool:
+    """Whether two names differ in a word that is a code: a letter or two, or a Roman number, such as those of vitamins, types and grades."""
+    words, others = (re.split(r"[\s_-]+", name.casefold()) for name in (one, other))
+    pairs = [(a, b) for a, b in zip(words, others, strict=False) if a != b]
+    return len(words) == len(others) > 1 and any(
+        max(map(len, pair)) <= SHORT_CODE or all(map(ROMAN.fullmatch, pair)) for pair in pairs
+    )
 
 
 def _slip_inside(one: str, other: str) -> bool:

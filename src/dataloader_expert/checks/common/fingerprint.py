@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import math
+import os
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from dataloader_expert.checks.base import Context
 from dataloader_expert.sources.base import Block
+from dataloader_expert.sources.held import attributes
 from dataloader_expert.sources.pictures import packed
 from dataloader_expert.sources.roles import LISTED
 
@@ -42,7 +45,13 @@ NAMES = {
     "sample_rate",
 }
 FILES = {"path", "file", "filename", "file_name"}
+MEASURED = 4
+"""The fewest numbers with a decimal point that show, all of them 0, that nothing was measured in a row."""
 ROWS, FIRST_VALUES = 1 << 14, 8
+PLAIN = {str, int, float, bool, bytes, type(None)}
+NESTED = PLAIN | {list, tuple, dict}
+DEEPEST = 6
+"""Types of values whose text tells all of them; the most levels of objects in objects that are looked into."""
 
 
 def content_fields(context: Context) -> list[str]:
@@ -111,13 +120,14 @@ def digests(block: Block, names: Sequence[str], onto: Any = None) -> Any:
 
 
 def blank(block: Block, names: Sequence[str], phrase: int = 0) -> Any:
-    """Which samples are equal to others, but no copies: one value throughout, such as digital silence, blank texts, or texts of up to
-    ``phrase`` characters; bool [n], None if none is. Made once a block."""
+    """Which samples are equal to others, but no copies: one value throughout, such as digital silence, blank texts, texts of up to
+    ``phrase`` characters, or rows in which all that is measured is 0; bool [n], None if none is. Made once a block."""
     import numpy as np
 
     columns = [block.columns[name].values for name in names if name in block.columns]
-    if not columns or any(isinstance(values, np.ndarray) and values.ndim < 2 for values in columns):
-        return None
+    single = [values for values in columns if isinstance(values, np.ndarray) and values.ndim < 2]
+    if not columns or single:
+        return _of_zeros([values for values in single if values.dtype.kind == "f"], len(columns))
     key = f"blank {list(names)} {phrase}"
     if key not in block.views:
         even = np.ones(len(columns[0]), bool)
@@ -135,6 +145,20 @@ def blank(block: Block, names: Sequence[str], phrase: int = 0) -> Any:
                 even[rows] = [_even(values[i], phrase) for i in rows.tolist()]
         block.views[key] = even
     return block.views[key] if block.views[key].any() else None
+
+
+def _of_zeros(measured: list[Any], columns: int) -> Any:
+    """Which rows have nothing but 0 in the measured ones of their columns, where these are several and most of all."""
+    import numpy as np
+
+    if len(measured) < MEASURED or 2 * len(measured) <= columns:
+        return None
+    rows = np.flatnonzero(measured[0] == 0)
+    for values in measured[1:]:
+        rows = rows[values[rows] == 0]
+    none = np.zeros(len(measured[0]), bool)
+    none[rows] = True
+    return none if len(rows) else None
 
 
 def constant(values: Any, least: int = 2) -> Any:
@@ -233,19 +257,44 @@ def mixed(x: Any) -> Any:
     return x
 
 
-def content(value: Any) -> bytes:
+def content(value: Any, depth: int = 0) -> bytes:
     """A value's content as bytes, apart from how it was stored."""
     if value is None:
         return b"\0none"
     if hasattr(value, "getbands"):
         return f"{value.mode}{value.size}".encode() + bytes(value.tobytes())
+    if hasattr(value, "detach"):  # a tensor in a list or an object
+        value = value.detach().cpu()
+        value = (value.float() if str(value.dtype) == "torch.bfloat16" else value).numpy()
     if hasattr(value, "tobytes"):
         import numpy as np
 
         return _head(value) + bytes(np.ascontiguousarray(value).tobytes())
     if isinstance(value, bytes):
         return value
+    if depth < DEEPEST and (parts := parts_of(value)) is not None:
+        if not parts and not depth:
+            return os.urandom(8)  # what it holds is unknown: it is no copy of another
+        named = (str(name).encode("utf-8", "surrogatepass") + b"=" + content(part, depth + 1) for name, part in parts)
+        return type(value).__name__.encode() + b"\0".join(named)
     return str(value).encode("utf-8", "surrogatepass")
+
+
+def parts_of(value: Any) -> list[tuple[Any, Any]] | None:
+    """What a value consists of, where its text does not tell it apart from others: that of an object has its address, or only shapes, and
+    that of a long array only its ends. None: the text tells."""
+    if isinstance(value, list | tuple | dict):
+        return None if plain(value) else list(value.items() if isinstance(value, dict) else enumerate(value))
+    if type(value).__eq__ is not object.__eq__ and not hasattr(value, "__dataclass_fields__"):
+        return None
+    return [(name, part) for name, part in attributes(value).items() if not isinstance(part, weakref.ref)]
+
+
+def plain(value: Any) -> bool:
+    """Whether a container holds nothing but texts, numbers and containers of these."""
+    parts = value.values() if isinstance(value, dict) else value
+    kinds = set(map(type, parts))
+    return kinds <= PLAIN or (kinds <= NESTED and all(type(part) in PLAIN or plain(part) for part in parts))
 
 
 def _head(array: Any) -> bytes:

@@ -13,6 +13,7 @@ RECORDED_BY = GROUP_WORDS | {
     "rater", "annotator", "host", "node", "logger", "plant", "facility", "platform", "vendor", "location", "unit", "file", "shard", "year", "month",
     "district", "county", "province", "borough", "municipality", "town", "village", "gauge", "buoy", "reader", "analyser", "analyzer", "farm",
     "school", "branch", "institution", "institute", "organization", "organisation", "run", "session", "season", "survey", "campaign", "cruise", "collector", "recorded",
+    "wave", "acquirer", "gateway", "marketplace",
 }  # fmt: skip
 """Words in the names of fields that say where or by what samples were recorded, and not what they are."""
 FILE = "the file"

@@ -34,6 +34,8 @@ FURTHER = 10
 MINUS_ONE, COUNTS, OFTEN, SMALL = -1.0, 10, 2, 2.0
 """What stands for none among counts; the fewest distinct counts and rows with it; how many times as frequent it is, at least, as each count up
 to ``SMALL``."""
+REASONS = 3
+"""How far below the nines other reasons are numbered."""
 LOOKED_AT = 32
 """Distinct values at either end among which placeholders are looked for."""
 AS_MISSING = "treat as missing"
@@ -108,8 +110,9 @@ def placeholders(levels: Any, weights: Any) -> list[float]:
     if is_none_of_counts(levels, weights):
         return [MINUS_ONE]
     ends = {*range(min(LOOKED_AT, len(levels))), *range(max(0, len(levels) - LOOKED_AT), len(levels))}
-    marks = [k for k in sorted(ends) if customary(float(levels[k]))]
-    if not marks:
+    known = {float(levels[k]) for k in ends if customary(float(levels[k]))}
+    marks = [k for k in sorted(ends) if float(levels[k]) in known or goes_with_nines(float(levels[k]), known)]
+    if not known:
         return []
     others, weigh = np.delete(levels, marks), np.delete(weights, marks)
     if len(others) < OTHERS:
@@ -147,6 +150,19 @@ def customary(value: float) -> bool:
     """Whether a number is one that stands for missing values: nines, or an end of an integer type."""
     digits = f"{abs(value):.0f}" if math.isfinite(value) else ""
     return value in ENDS or (value.is_integer() and len(digits) > 1 and set(digits) == {"9"})
+
+
+def is_mark(value: float) -> bool:
+    """Whether a number is customary for missing values and hardly measured: -999, but no 99, which may be a percentage."""
+    return customary(value) and not 0 <= value < 100
+
+
+def goes_with_nines(value: float, known: set[float]) -> bool:
+    """Whether a number stands for another reason why a value is missing, beside the nines among those known: refused is 99, and 98, or 88, who
+    does not know."""
+    digits = f"{abs(value):.0f}" if math.isfinite(value) and value.is_integer() else ""
+    nines = math.copysign(10.0 ** len(digits) - 1, value) if len(digits) > 1 else 0.0
+    return nines in known and (abs(nines - value) <= REASONS or set(digits) in ({"7"}, {"8"}))
 
 
 def effect(values: Any, weights: Any, bounds: tuple[float, float] | None) -> Effect | None:

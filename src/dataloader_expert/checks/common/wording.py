@@ -9,6 +9,8 @@ import warnings
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from dataloader_expert.sources.turns import ROLE_KEYS
+
 HIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u202a-\u202e\u2066-\u2069\ufeff\ufffd]")
 """Control characters, bidirectional and byte-order marks, and replacements for undecodable bytes. Zero-width spaces and
 joiners are not included, because they occur in sound texts."""
@@ -211,6 +213,8 @@ def _closed(line: str) -> bool:
     return sum(map(line.count, "([{")) == sum(map(line.count, ")]}"))
 
 
+PARAMETER = re.compile(r"::\s*<[A-Z]>|<[A-Z]>(?=[(:])")
+"""A type in a program, as in ``size_of::<P>()``."""
 ALONE = (["br"], ["p"], ["script"], ["img"])
 """Tags of which one tells HTML."""
 
@@ -218,7 +222,8 @@ ALONE = (["br"], ["p"], ["script"], ["img"])
 def _has_markup(text: str) -> bool:
     """Whether it holds HTML: a break, a pair of tags, or two; a single one may be what the text is about."""
     plain = ESCAPED.sub(lambda found: "<>"[found[1] == "gt"], text)
-    tags = [found[0].lower() for found in MARKUP.finditer(QUOTED.sub("", plain))]
+    plain = PARAMETER.sub("", QUOTED.sub("", plain))
+    tags = [found[0].lower() for found in MARKUP.finditer(plain)]
     return len(tags) > 1 or any("</" in tag[1:] or tag.strip("</ >").split()[:1] in ALONE for tag in tags)
 
 
@@ -236,8 +241,11 @@ def said(value: Any, depth: int = 0) -> Iterator[str]:
 
 
 def last_said(turns: Any) -> str:
-    """What the last turn of a conversation says; nothing of another value."""
-    *_, text = ("", *said(turns[-1])) if isinstance(turns, list | tuple) and turns else ("",)
+    """What the last turn of a conversation says, whichever of its keys comes first; nothing of another value."""
+    turn = turns[-1] if isinstance(turns, list | tuple) and turns else None
+    if isinstance(turn, dict):  # who speaks is not said: Parquet's writers may sort the keys
+        turn = {key: value for key, value in turn.items() if key not in ROLE_KEYS}
+    *_, text = ("", *said(turn))
     return text.rstrip()
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dataloader_expert.checks.base import Context
-from dataloader_expert.checks.common.fingerprint import digests
+from dataloader_expert.checks.common.fingerprint import digests, mix
 from dataloader_expert.sources.base import Block
 
 KINDS = {"number", "category", "boolean", "time"}
@@ -20,6 +20,10 @@ DEVIATIONS = 2.0
 """Standard deviations of a number of pairs that are luck."""
 LEVELS = 32
 """Distinct numbers from which neighbouring ones tell how often each is expected."""
+HEAVY = 0.05
+"""The share of rows from which on a number comes again by nature, as the 0 of days without rain: no copies make it that frequent."""
+TOGETHER = 100
+"""The fewest rows that tell by themselves how frequent values are."""
 ITERATIONS = 100
 LEAST = 3.0
 """Pairs expected from which on chance explains any: that there were none would be odd."""
@@ -28,13 +32,14 @@ LEAST = 3.0
 class Chance:
     """The frequencies of values in rows that hold single values only; of other samples nothing is kept."""
 
-    def __init__(self, context: Context, names: Sequence[str]) -> None:
+    def __init__(self, context: Context, names: Sequence[str], rounded: bool = False) -> None:
+        """``rounded``: numbers come to a few digits, so that neighbouring ones need not be one step apart."""
         fields = {f.name: f for f in context.fields}
         repeat = context.roles.repeats  # then lists are like other values
         plain = all(n in fields and (repeat or (fields[n].kind in KINDS and not fields[n].shape)) for n in names)
         # of a stream of unknown length it is not known which rows to keep
         self.names = list(names) if plain and context.samples is not None else []
-        self.numbers = [bool(plain and fields[n].kind == "number" and not fields[n].shape) for n in self.names]
+        self.numbers = [bool(not rounded and fields[n].kind == "number" and not fields[n].shape) for n in self.names]
         self.stride = max(1, (context.samples or 0) // LOOKED_AT)
         self.parts: list[Any] = []
         """Of some rows, uint64 [rows, fields]: numbers as the bits of a float, other values as digests."""
@@ -68,9 +73,7 @@ class Chance:
     def equal(self) -> float:
         """The probability that two rows are equal if fields are independent; 0 where that cannot be told.
 
-        Copies raise the frequencies too, so each field is compared in pairs that differ somewhere. Of independent fields
-        that are equal with probabilities p, such pairs are equal in one with q = (p - P) / (1 - P), where P is the product
-        of all p: the least P that agrees with the q is found by iteration from 0.
+        What is 0 in one field is often 0 in others, too: rows with the same numbers at such values are taken by themselves.
         """
         import numpy as np
 
@@ -78,7 +81,37 @@ class Chance:
         if rows < 2:
             return 0.0
         seen = np.concatenate(self.parts)
-        pairs = rows * (rows - 1) / 2
+        total = 0.0
+        for own in self._alike(seen):
+            part = seen[own]
+            total += self._equal(part) * len(part) * (len(part) - 1)
+        return total / (rows * (rows - 1))
+
+    def _alike(self, seen: Any) -> list[Any]:
+        """The rows with the same fields at values of many rows, the positions of each; those of seldom ones together."""
+        import numpy as np
+
+        at_heavy = np.zeros(len(seen), np.uint64)
+        for i in range(seen.shape[1]):
+            values, which, counts = np.unique(seen[:, i], return_inverse=True, return_counts=True)
+            heavy = counts > HEAVY * len(seen)
+            if self.numbers[i] and heavy.any() and len(values) >= LEVELS:
+                at_heavy = mix(at_heavy ^ np.where(heavy[which], which + 1, 0).astype(np.uint64))
+        _, which, counts = np.unique(at_heavy, return_inverse=True, return_counts=True)
+        which = np.where((counts >= TOGETHER)[which], which, len(counts))
+        order = np.argsort(which, kind="stable")
+        return np.split(order, np.flatnonzero(np.diff(which[order])) + 1)
+
+    def _equal(self, seen: Any) -> float:
+        """That of rows that are alike.
+
+        Copies raise the frequencies too, so each field is compared in pairs that differ somewhere. Of independent fields
+        that are equal with probabilities p, such pairs are equal in one with q = (p - P) / (1 - P), where P is the product
+        of all p: the least P that agrees with the q is found by iteration from 0.
+        """
+        import numpy as np
+
+        pairs = len(seen) * (len(seen) - 1) / 2
         equal = pairs_of(np.unique(seen, axis=0, return_counts=True)[1])
         if equal >= pairs:
             return 0.0
@@ -98,15 +131,18 @@ class Chance:
 
 def beside(values: Any) -> float:
     """The pairs of equal values that are expected of rounded measurements: as many as of values one step of rounding apart, half
-    of them on each side. None where values are not rounded."""
+    of them on each side. Values of many rows are equal as often as they are. None where values are not rounded."""
     import numpy as np
 
     levels, counts = np.unique(values[np.isfinite(values)], return_counts=True)
+    heavy = counts > HEAVY * len(values)
+    own = pairs_of(counts[heavy])
+    levels, counts = levels[~heavy], counts[~heavy]
     if len(levels) < LEVELS:
         return 0.0
     step = float(np.diff(levels).min())
     gaps = np.diff(levels) < 1.5 * step
-    return float((counts[:-1] * counts[1:])[gaps].sum()) / 2
+    return own + float((counts[:-1] * counts[1:])[gaps].sum()) / 2
 
 
 def explains(expected: float, found: int, least: float = LEAST) -> bool:

@@ -26,6 +26,8 @@ MANY, UNEVEN, OFTEN = 0.05, 1.2, 10
 """The share of rows that equal another one, and how many times as many pairs of equal rows there are as groups of one size would have,
 from which on rows with keys of their own recur by nature: copies come in twos, or all as often. And the pairs of each row, where they
 recur in a few combinations alone."""
+FEW_LINES = 1000
+"""Of so many lines of running text, one that is equal to another is a phrase, too, though longer than those that recur often."""
 BY_CHANCE = 1e-6
 """How unlikely it must be that the values of all groups of equal samples agree by chance."""
 DISTINCT = Quantity("distinct_samples", "samples", "distinct contents, ignoring the label")
@@ -326,6 +328,9 @@ class Duplicates(Check):
         if aside and not rich and _recur(g["extra"], g["groups"], g["equal_pairs"], self.seen):
             chance = True
             across = equal = f"{but}. Many rows differ only in their key, as is usual with few distinct values"
+        if self.context.phrase and self.context.label is None and g["extra"] * FEW_LINES <= self.seen:
+            chance = True
+            across = equal = f"{but}: of running text, in which phrases recur, so few lines are no copies"
         if measured and labelled is not None:
             chance = True
             across = equal = (

@@ -53,6 +53,8 @@ NEIGHBOURS, FAR_CLOSER, ALIGNED = 5, 0.25, 500
 such pairs are looked at, closest first."""
 AT_ONCE, IN_CACHE = 256, 1 << 17
 """Images that are hashed together, and pairs of hashes that are compared together."""
+DENSE = 1 / 16
+"""The share of pairs from which on the likeness of all takes less time than that of some."""
 OTHER_TINT = 12
 """Steps between the tints of two images beyond which they may show different things: two shirts on the same wall."""
 SAME_GREY, SAME_CONTRAST = 12, 1.2
@@ -373,9 +375,12 @@ def candidates(hashes: Any, grey: Any) -> Iterator[Any]:
             a, b = first + at // len(other[rest]), first + 1 + at % len(other[rest])
             alike = apart[at] <= CANDIDATE
             far = np.flatnonzero(~alike)
-            if len(far):
-                likeness = upright[first : first + step] @ (mirrored if way else upright)[rest].T
-                alike[far] = likeness.ravel()[at[far]] >= LIKENESS
+            seen = mirrored if way else upright
+            if len(far) > DENSE * len(apart):
+                every = upright[first : first + step] @ seen[rest].T
+                alike[far] = every.ravel()[at[far]] >= LIKENESS
+            elif len(far):
+                alike[far] = (upright[a[far]] * seen[b[far]]).sum(1) >= LIKENESS
             yield np.stack([a, b, np.full(len(at), way), apart[at].astype(np.int64)])[:, alike & (a < b)]
 
 

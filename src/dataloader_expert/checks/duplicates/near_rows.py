@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.common.fingerprint import ROWS, digests
-from dataloader_expert.checks.duplicates.chance import LEAST
+from dataloader_expert.checks.duplicates.chance import LEAST, Chance, explains
 from dataloader_expert.checks.duplicates.pairs import (
     DUPLICATES,
+    NEAR,
     Seen,
     content_digests,
     judge_near,
@@ -23,8 +25,8 @@ from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.sources.base import Block, Column
 
 RULE, BEYOND = "equal to three significant digits", ", not counting leading digits that all values of a field share"
-LEAST_FIELDS = 3
-"""Rows with fewer numbers may agree by chance."""
+LEAST_FIELDS, MOST_FIELDS = 3, 8
+"""Rows with fewer numbers may agree by chance, those with more fields hardly do."""
 
 
 class NearRows(Check):
@@ -33,6 +35,8 @@ class NearRows(Check):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self.kept = Seen(context, HELD)
+        few = self.kept.names if len(self.kept.names) <= MOST_FIELDS else []
+        self.chance = Chance(context, few, rounded=True)
 
     def applies(self) -> bool:
         kinds = {f.name: f.kind for f in self.context.fields}
@@ -42,9 +46,12 @@ class NearRows(Check):
     def see(self, block: Block) -> None:
         self.seen += block.samples
         if block.samples and self.applies():
-            self.kept.see(block, self._rounded(block))
+            rounded = Block(block.unit, block.columns | self._rounded(block))
+            self.chance.see(rounded)
+            exact = content_digests(block, self.kept.exact) if self.kept.exact else None
+            self.kept.see(block, digests(rounded, self.kept.measured, exact))
 
-    def _rounded(self, block: Block) -> Any:
+    def _rounded(self, block: Block) -> dict[str, Column]:
         import numpy as np
 
         columns: dict[str, Column] = {}
@@ -60,13 +67,13 @@ class NearRows(Check):
             else:
                 values = [_round(v, more) if isinstance(v, np.ndarray) else v for v in values]
             columns[name] = Column(values, column.nulls)
-        exact = content_digests(block, self.kept.exact) if self.kept.exact else None
-        return digests(Block(block.unit, block.columns | columns), self.kept.measured, exact)
+        return columns
 
     def merge(self, other: Check) -> None:
         assert isinstance(other, NearRows)
         self.seen += other.seen
         self.kept.merge(other.kept)
+        self.chance.merge(other.chance)
 
     def facts(self) -> Iterable[Fact]:
         if not self.kept.held and not self.kept.spills:
@@ -74,12 +81,15 @@ class NearRows(Check):
         rows, groups = near_groups(self.kept)
         rule = f"{RULE}{BEYOND}" if self.context.offsets.keys() & {*self.kept.measured} else RULE
         missed = "near duplicates of rows that differ by more than rounding"
-        yield near_fact(self.kept, rows, "rows", groups, rule, self.evidence(), missed)
+        fact = near_fact(self.kept, rows, "rows", groups, rule, self.evidence(), missed)
+        expected = self.chance.equal() * self.seen * (self.seen - 1) / 2 if fact.value["extra"] else 0.0
+        yield replace(fact, value=fact.value | {"expected_pairs": round(expected, 3)})
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
         numbers = sum(max(1, _size(f.shape)) for f in self.context.fields if f.name in self.kept.measured)
-        equal = facts.find(DUPLICATES)
+        equal, near = facts.find(DUPLICATES), facts.find(NEAR, of="rows")
         by_chance = equal is not None and equal.value["expected_pairs"] >= LEAST  # then more are equal after rounding
+        by_chance |= near is not None and explains(near.value["expected_pairs"], near.value["extra"], 0)
         return judge_near(facts, "rows", sure=numbers >= LEAST_FIELDS and not by_chance)
 
 

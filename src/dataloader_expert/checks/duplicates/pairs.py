@@ -89,7 +89,7 @@ class Seen:
         if even is not None:  # equal to no other, nor nearly
             own = mix(block.unit.start + (np.arange(n) if rows is None else rows).astype(np.uint64))
             digest = np.where(even[:n], digest ^ own, digest)
-            key = None if key is None else np.where(even[:n], key ^ own, key)
+            key = None if key is None else np.where(even[:n], key + own, key)  # a key may be the same number
         if self.phrases:
             short = blank(block, self.names, self.context.phrase)
             digest = digest & ~np.uint64(PHRASE)

@@ -9,6 +9,7 @@ from dataloader_expert.checks.base import LABELS_EACH, STATISTICS, Check, Contex
 from dataloader_expert.checks.common.class_maps import NAMES
 from dataloader_expert.checks.common.fingerprint import constant
 from dataloader_expert.checks.common.places import Places
+from dataloader_expert.checks.files.shape_findings import of_objects
 from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, verb
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
@@ -39,7 +40,8 @@ class ConstantSamples(Check):
             for f in context.fields
             if f.kind in kinds
             and f.shape
-            and f.name not in (context.label, context.classes_of_objects)
+            and f.name != context.label
+            and not of_objects(f, context)  # of objects whose keypoints nobody labelled, all are 0
             and f.dtype != "bool"
         ]
         self.counts: Counter[str] = Counter()

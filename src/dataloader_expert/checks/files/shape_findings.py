@@ -101,7 +101,9 @@ def judge_shapes(fact: Fact, alike: Counter[str], facts: Facts, context: Context
     usual, spread = next(iter(dtypes)), Counter[str]()
     for shape, n in shapes.items():
         spread[axes_in(shape)] += n
-    if len(dtypes) > 1 and all(dtype[:1].islower() for dtype in dtypes):  # image modes have a check of their own
+    stored = field.kind == "image" and not any(dtype[:1].islower() for dtype in dtypes)
+    # image modes have a check of their own, and how sound is stored depends on the codec: readers scale it to one range
+    if len(dtypes) > 1 and field.kind != "audio" and all(dtype[:1].islower() for dtype in dtypes):
         yield finding(
             "dtype-drift",
             "warning",
@@ -119,7 +121,7 @@ def judge_shapes(fact: Fact, alike: Counter[str], facts: Facts, context: Context
             common, most = spread.most_common(1)[0]
             common = f"[{common}"
     axes_of = axes_in
-    if len(dtypes) > 1 and not any(dtype[:1].islower() for dtype in dtypes):
+    if len(dtypes) > 1 and stored:
         # images of several modes: that they differ in channels is told by the check of modes
         axes_of = size_in
         sizes = Counter[str]()
@@ -130,7 +132,7 @@ def judge_shapes(fact: Fact, alike: Counter[str], facts: Facts, context: Context
             return
         common = f"[{common}, *]"
     few = total - most <= rare and most >= FEWEST_ALIKE  # two samples that differ tell no usual shape
-    if len(tails) == 1 and not few and _of_objects(field, context):
+    if len(tails) == 1 and not few and of_objects(field, context):
         return  # images show as many objects as they do
     axes, tail = axes_of(common), next(iter(tails))
     long = field.kind in LONG and (len(tails) > 1 or not few)  # where many lengths differ, that is not a fault
@@ -160,11 +162,10 @@ def judge_shapes(fact: Fact, alike: Counter[str], facts: Facts, context: Context
     else:
         fix = "resize or pad in the dataset or in the collate function: the default collate raises"
         lengths = field.kind in (*LONG, *LISTS) and differ_along_one_axis(shapes)
-        photographs = field.kind == "image" and all(dtype[:1].isupper() for dtype in dtypes)  # loaders resize them
         yield finding(
             "ragged",
             "info"
-            if natural or context.collates or ((lengths or photographs) and most < COMMON * total)
+            if natural or stored or field.kind == "audio" or context.collates or (lengths and most < COMMON * total)
             else "warning",
             f"{'field ' * name.isdigit()}{name} has {fact.value['distinct']} shapes, most often {common}",
             fact,
@@ -174,7 +175,7 @@ def judge_shapes(fact: Fact, alike: Counter[str], facts: Facts, context: Context
         )
 
 
-def _of_objects(field: Field, context: Context) -> bool:
+def of_objects(field: Field, context: Context) -> bool:
     """Whether a sample has a value for each of its objects: boxes, their classes, keypoints."""
     keypoints = field.name == "keypoints" and len(field.shape) == 3
     return has_boxes(field) or field.name == context.classes_of_objects or keypoints

@@ -14,13 +14,13 @@ from typing import Any
 from dataloader_expert.checks.base import Context
 from dataloader_expert.checks.common.drawn import Drawn
 from dataloader_expert.checks.common.drawn_rows import DrawnRows
+from dataloader_expert.checks.common.name_pairs import pairs_of_names
 from dataloader_expert.checks.common.rows_kept import Named, files_of, in_order, numbers_of, places
 from dataloader_expert.checks.common.stretches import highest
 from dataloader_expert.conclusions import Finding, finding, number
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.base import Block, Column
-from dataloader_expert.sources.roles import words
 
 OFF = Quantity(
     "extents_off_by_one",
@@ -48,7 +48,7 @@ class Extents(DrawnRows):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         plain = [f for f in context.fields if not f.shape]
-        self.pairs = paired([f.name for f in plain if f.kind == "number"])[:MOST]
+        self.pairs = pairs_of_names([f.name for f in plain if f.kind == "number"], PAIRED)[:MOST]
         self.texts = (
             [f.name for f in plain if f.dtype == "str" and f.name != context.label][: 2 * MOST] if self.pairs else []
         )
@@ -133,18 +133,6 @@ class Extents(DrawnRows):
                 "find out whether their source counts from 1, or includes the end, and convert them to match the others"
             )
             yield finding("length-mismatch", "warning", text, fact, fix, v["where"], v["count"])
-
-
-def paired(names: list[str]) -> list[tuple[str, str]]:
-    """The fields of starts, each with that of its ends: names that are the same but for these words."""
-    found = []
-    for one in names:
-        for other in names:
-            a, b = words(one), words(other)
-            said = [(x, y) for x, y in zip(a, b, strict=False) if x != y]
-            if len(a) == len(b) and len(said) == 1 and said[0] in PAIRED:
-                found.append((one, other))
-    return found
 
 
 def lengths_of(column: Column | None, rows: Any) -> tuple[Any, Any]:

@@ -1,8 +1,9 @@
 """Set phrases that give a class of texts away: a line that a mail system wrote before, or after, all texts of one class in one split only, and
-one form with other numbers in it, which some texts of a class are while all others are written freely.
+one form with other numbers in it, which some texts of a class are while all others are written freely. And marks of where a class is from,
+such as the dateline of an agency, which set the text off from what a collector or a site put before it.
 
-Where all splits have the phrase it may be the class's own, as ``#include`` is; where most texts are made from forms, as lines of logs are, forms
-tell classes by nature.
+Where all splits have a phrase without such a mark it may be the class's own, as ``#include`` is; where most texts are made from forms, as lines
+of logs are, forms tell classes by nature.
 """
 
 from __future__ import annotations
@@ -24,6 +25,9 @@ PHRASE = Quantity(
     "phrase_of_class", "samples", "texts of one class and split that all begin, or end, with a phrase no others have"
 )
 FORM = Quantity("form_of_class", "samples", "texts of one class that differ from each other by numbers only")
+MARK = Quantity(
+    "mark_of_class", "samples", "texts of one class that all have a mark among their first words that no others have"
+)
 KEPT, CLASSES, SPLITS, READ = 20_000, 60, 20, 2_000
 """The most texts that are kept, classes, splits, and characters of a text that are looked at."""
 WORDS, LEAST = 6, 20
@@ -35,6 +39,8 @@ LONG, PART, FREELY = 6, 0.05, 0.1
 SHOWN = 80
 BEGIN, END = "begin", "end"
 _NUMBERS = re.compile(r"\d+")
+_MARK = re.compile(r"[(\[][A-Z][^\s()\[\]]*[)\]]\W*|[-\u2013\u2014|\u00bb]+")
+"""A name in brackets, or a sign between a heading and the text."""
 
 
 class SetPhrases(DrawnByClass):
@@ -56,6 +62,8 @@ class SetPhrases(DrawnByClass):
         for end, some in ((BEGIN, [w[:WORDS] for w in words]), (END, [w[: -WORDS - 1 : -1] for w in words])):
             for k, digests in enumerate(_runs(some), 1):
                 kept[f"{end} {k}"] = digests
+        for k in range(WORDS):
+            kept[f"mark {k}"] = digests_of([w[k] if k < len(w) and _MARK.fullmatch(w[k]) else None for w in words])
         kept["text"] = digests_of([" ".join(w) for w in words])
         kept["form"] = digests_of([_NUMBERS.sub("0", " ".join(w)) if len(w) >= LONG else None for w in words])
         kept[BEGIN] = np.array([" ".join(w)[:SHOWN] for w in words], object)
@@ -69,6 +77,7 @@ class SetPhrases(DrawnByClass):
         for digest, text in sorted(self.called.texts.items(), key=lambda item: item[1]):
             if text:
                 yield from self._phrases(rows, digest, text)
+                yield from self._marks(rows, digest, text)
                 yield from self._forms(rows, digest, text)
 
     def _phrases(self, rows: dict[str, Any], digest: int, text: str) -> Iterator[Fact]:
@@ -97,6 +106,24 @@ class SetPhrases(DrawnByClass):
                     at = {"field": self.name, "class": text, "split": name, "end": end}
                     yield Fact(PHRASE, value, self.evidence("sampled", len(own)), at)
 
+    def _marks(self, rows: dict[str, Any], digest: int, text: str) -> Iterator[Fact]:
+        import numpy as np
+
+        own = rows["class"] == np.uint64(digest)
+        if min(own.sum(), (~own).sum()) < LEAST:
+            return
+        marks = np.stack([rows[f"mark {k}"] for k in range(WORDS)], 1)
+        found, counts = np.unique(marks[own][marks[own] != digests_of([None])[0]], return_counts=True)
+        for mark in found[counts >= ALL * own.sum()]:
+            has = (marks == mark).any(1)
+            if has[own].mean() >= ALL and has[~own].mean() <= ELSEWHERE:
+                first = int(np.flatnonzero(own & has)[0])
+                said = rows[BEGIN][first].split()[: int(np.flatnonzero(marks[first] == mark)[0]) + 1]
+                value = {"class": text, "count": int((own & has).sum()), "of": int(own.sum()), "mark": said[-1]}
+                value |= {"example": " ".join(said), "where": places(rows, own & has, self.name)}
+                yield Fact(MARK, value, self.evidence("sampled", len(own)), {"field": self.name, "class": text})
+                return
+
     def _forms(self, rows: dict[str, Any], digest: int, text: str) -> Iterator[Fact]:
         import numpy as np
 
@@ -117,6 +144,12 @@ class SetPhrases(DrawnByClass):
             text = f'"{escaped(v["phrase"])}" gives class {escaped(self._class(v))} away in {escaped(v["split"])}: {v["count"]:,} of '
             text += f"{number(v['of'], 'text')} of that class {v['end']} with it, and hardly any of other classes or splits do"
             fix = f"cut it off in {name}: a model learns this phrase, which other splits lack; find out what else differs in that class's source"
+            yield finding("label-leaked-by-field", severity, text, fact, fix, v["where"], v["count"])
+        for fact in facts.all(MARK):
+            v = fact.value
+            text = f'"{escaped(v["mark"])}" gives class {escaped(self._class(v))} away: {v["count"]:,} of {number(v["of"], "text")} of that class '
+            text += f'that were checked have it among their first words ("{escaped(v["example"])}"), and hardly any of other classes do'
+            fix = f"cut off in {escaped(self.name)} what stands before the text: it says where a class is from, and a model learns nothing else"
             yield finding("label-leaked-by-field", severity, text, fact, fix, v["where"], v["count"])
         for fact in facts.all(FORM):
             v = fact.value

@@ -18,6 +18,7 @@ from dataloader_expert.checks.common.cohorts import Cohorts, mostly_in
 from dataloader_expert.checks.common.picture_hashes import looks
 from dataloader_expert.checks.common.places import Files
 from dataloader_expert.checks.images.edge_fits import ONE_SCENE, crossed, evened, fits, moves, nudges
+from dataloader_expert.checks.images.float_pictures import gray_of, marked_picture
 from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, number, verb
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
@@ -94,6 +95,10 @@ class MisplacedMasks(Check):
         images = [f.name for f in context.fields if f.kind == "image"]
         self.image = images[0] if len(images) == 1 else ""
         self.names = context.masks
+        marked = marked_picture(context) if not (self.names and self.image) else None
+        self.as_floats = marked is not None
+        if marked is not None:
+            self.image, self.names = marked[0], [marked[1]]
         self.files = Files()
         self.cohorts = Cohorts(context)
         self.parts: dict[str, list[tuple[Any, Any, Any, dict[str, Any]]]] = {name: [] for name in self.names}
@@ -118,7 +123,7 @@ class MisplacedMasks(Check):
             at = [i for i, mask in enumerate(small) if mask is not None]
             if not at:
                 continue
-            gray = evened(looks(block, self.image).small) if gray is None else gray
+            gray = evened(self._gray(block)) if gray is None else gray
             masks, index = np.stack([small[i] for i in at]), block.indices(at)
             fit = fits(gray[at].astype(np.float64), masks, index, [(way.flips, way.by) for way in WAYS])
             fit[1, 1:, 0] = np.minimum(fit[1, 1:, 0], alike(masks))
@@ -134,6 +139,14 @@ class MisplacedMasks(Check):
                     few = own[: max(0, PAIRED - held)]
                     kept = gray[at][few], masks[few].astype(np.uint8)
                     parts.append((index[own], fit[0, own, 0], *kept))
+
+    def _gray(self, block: Block) -> Any:
+        """Small copies of a block's images."""
+        import numpy as np
+
+        if self.as_floats:
+            return np.stack([gray_of(value) for value in block.columns[self.image].values])
+        return looks(block, self.image).small
 
     def merge(self, other: Check) -> None:
         assert isinstance(other, MisplacedMasks)
@@ -228,10 +241,11 @@ class MisplacedMasks(Check):
             fix = "pair images and masks again: the files were listed in different orders, or renamed (names without leading zeros sort as text)"
             yield finding("rows-shifted", "warning", text, fact, fix, v["where"], v["count"])
         for fact in facts.all(MISPLACED):
-            v, image = fact.value, escaped(self.image)
+            v, image = fact.value, f"{'field' if self.image.isdigit() else 'the'} {escaped(self.image)}"
             way = _move(v["by"]) if v["way"] == MOVED else WAYS[v["way"]]
-            text = f"{escaped(str(fact.at['field']))}: {number(v['count'], 'mask')} of {v['of']:,} {verb(v['count'], 'fit')} "
-            text += f"the {image} {way.words}" if way.by else f"the {image} only {way.words}"
+            field = str(fact.at["field"])
+            text = f"{'field ' * field.isdigit()}{escaped(field)}: {number(v['count'], 'mask')} of {v['of']:,} {verb(v['count'], 'fit')} "
+            text += f"{image} {way.words}" if way.by else f"{image} only {way.words}"
             text += f"; {v['part']}: check the others there too" if v["part"] else ""
             yield finding(way.code, "warning", text, fact, way.fix, v["where"], v["count"])
 
@@ -249,6 +263,8 @@ def _small(mask: Any, side: int) -> Any:
     """A mask of few classes at ``side`` x ``side`` of its pixels; None for what is no mask of several classes."""
     import numpy as np
 
+    if isinstance(mask, np.ndarray) and mask.ndim == 3 and len(mask) == 1:
+        mask = mask[0]
     if not isinstance(mask, np.ndarray) or mask.ndim != 2 or mask.dtype.kind not in "bui" or min(mask.shape) < 2:
         return None
     rows, columns = (

@@ -25,6 +25,8 @@ SEVERAL, OUTSIDE, CLASSES = 8, 15, 200
 """The fewest such images, the fewest outside the split, and the most classes that are told apart."""
 GRAY = 1.0
 """Levels by which the channels of gray images differ at most, on average: what JPEG leaves."""
+BLANK = 4
+"""Levels by which the pixels of an image without content differ at most: it has no colour to lose."""
 LEVELS, WIDER, TAIL, CLEAR = 6.0, 0.25, 0.02, 0.9
 """By how much red and blue differ at least, usually; by which part the range of the others is widened, the share at either end that is left out of
 it, and the share of a split's images that lie in it as they are or swapped back."""
@@ -46,8 +48,14 @@ class PartColours(DrawnImages):
         return bool(self.name) and self.context.several_splits
 
     def rows(self, block: Block) -> Any:
+        import numpy as np
+
         rows = super().rows(block)
-        return rows[looks(block, self.name).coloured[rows]] if len(rows) else rows
+        if not len(rows):
+            return rows
+        seen = looks(block, self.name)
+        rows = rows[seen.coloured[rows]]
+        return rows[np.ptp(seen.some[rows].astype(np.int16), axis=(1, 2, 3)) > BLANK]
 
     def kept(self, block: Block, rows: Any) -> dict[str, Any]:
         import numpy as np
@@ -94,8 +102,14 @@ class PartColours(DrawnImages):
         return found
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
-        for fact in facts.all(COLOURS):
+        found = sorted(facts.all(COLOURS), key=lambda fact: int(fact.value["count"]))
+        told = set[str | None]()
+        for fact in found:
             v, name, n = fact.value, escaped(self.name), fact.value["count"]
+            if fact.at["odd"] == "swapped":
+                if v["class"] in told:
+                    continue  # of two splits that are each other's reverse, the smaller part is told
+                told.add(v["class"])
             label = f", all labelled {escaped(v['class'])}," if v["class"] else ""
             text = f"{n:,} of {number(v['of'], 'image')} {told_of(SPLIT, [str(fact.at['split'])])}{label} {verb(n, 'have')} "
             if fact.at["odd"] == "gray":

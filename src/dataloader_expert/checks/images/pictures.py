@@ -201,9 +201,10 @@ class Pictures(Check):
         if modes is not None and len(modes.value["modes"]) > 1:
             listed = ", ".join(f"{n} {m}" for m, n in modes.value["modes"].items())
             rare = sum(list(modes.value["modes"].values())[1:])
+            # images of several sizes are brought to one form by the code that loads them
             yield finding(
                 "mode-drift",
-                "warning",
+                "info" if facts.value(SIZES, {"distinct": 1})["distinct"] > 1 else "warning",
                 f"images of several modes: {listed}",
                 modes,
                 'convert each with image.convert("RGB"), or batches will not stack',

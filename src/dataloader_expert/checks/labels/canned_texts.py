@@ -34,7 +34,8 @@ class CannedTexts(DrawnRows):
         super().__init__(context)
         content = content_fields(context)
         texts = [f.name for f in context.fields if f.kind == "text" and not f.shape and f.name in content]
-        self.texts = texts[:FIELDS] if len(content) > 1 else []
+        seen_or_heard = any(f.kind in ("image", "audio") for f in context.fields)  # which tells the label
+        self.texts = texts[:FIELDS] if len(content) > 1 and not seen_or_heard else []
         self.drawn = Drawn(ROWS)
         self.needs = [context.label or ""]
 

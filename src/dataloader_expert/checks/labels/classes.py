@@ -30,7 +30,7 @@ from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, number, 
 from dataloader_expert.errors import escaped, listed
 from dataloader_expert.facts import Fact, Facts, Json, Quantity, Unknown
 from dataloader_expert.sources.base import Block, Column
-from dataloader_expert.sources.layout import PREDICTED
+from dataloader_expert.sources.layout import COUNTS, PREDICTED
 from dataloader_expert.sources.roles import GROUP_WORDS, WHAT, WHO, is_identifier, words
 
 LABELS_MISSING = Quantity("labels_missing", "samples", "samples without a label")
@@ -49,8 +49,12 @@ SEVERE = 10.0
 FEW_ABSENT, CHANCE = 3, 1e-6
 """Of a label that is only guessed: of how many classes training may lack one for that to be told as a fault, and how unlikely that must be
 by chance."""
+LIKELY = 0.2
+"""How likely it is that a split that was drawn at random has no sample of a class that is so rare."""
 SHOWN = 5
 """Classes that a message names."""
+LEAST_TOLD = 20
+"""So many samples tell whether a label that is only guessed has a value for each."""
 FEW_NUMBERS = 30
 """So many distinct whole numbers may be classes, however they are numbered: grades, ages in years, codes."""
 LEAST_HEAP, LEAST_TOP, NO_GAPS = 12, 60, 0.8
@@ -208,7 +212,14 @@ class Classes(Check):
         total: Counter[Any] = sum(self.counts.values(), Counter())
         if not total or self.floats or self.odd or len(total) > CLASS_LIMIT or mark_of(total) is not None:
             return False
-        return self.context.classes is not None or not self._is_quantity(total)
+        if self.context.classes is not None:
+            return True
+        return not self._is_quantity(total) and not self._tells_samples(total)
+
+    def _tells_samples(self, total: Counter[Any]) -> bool:
+        """Whether a label that is only guessed is a key or a text of each sample."""
+        n, texts = total.total(), all(isinstance(v, str) for v in total)
+        return self.context.guessed and n >= LEAST_TOLD and (2 * len(total) > n if texts else len(total) == n)
 
     def unknowns(self) -> Iterable[Unknown]:
         if not self.usable():
@@ -221,6 +232,8 @@ class Classes(Check):
                 if mark_of(sum(self.counts.values(), Counter())) is not None
                 else "its values are counts or measurements, not class numbers"
                 if self._is_quantity(sum(self.counts.values(), Counter()))
+                else "nearly every sample has a value of its own"
+                if self._tells_samples(sum(self.counts.values(), Counter()))
                 else "there are too many"
             )
             yield Unknown("classes", f"{self.context.label} is not a class label: {why}")
@@ -421,12 +434,23 @@ class Classes(Check):
                     len(absent),
                 )
             elif absent:
+                share = sum(fact.value.values()) / max(1, sum(counts.values()))
+                seen = _classes(counts, counts)
+                rare = split != "train" and all((1 - share) ** seen[name] >= LIKELY for name in absent)
+                text = (
+                    f"{split} has no sample of {len(absent)} class{'es' * (len(absent) > 1)}: {listed(absent, SHOWN)}"
+                )
+                if rare:
+                    most = max(seen[name] for name in absent)
+                    text += f"; a split of this size often has none of a class with {number(most, 'sample')} in all"
                 yield finding(
                     "class-missing-in-split",
-                    "warning",
-                    f"{split} has no sample of {len(absent)} class{'es' * (len(absent) > 1)}: {listed(absent, SHOWN)}",
+                    "info" if rare else "warning",
+                    text,
                     fact,
-                    "split again, stratified by class",
+                    "split again, stratified by class, if scores for them are wanted"
+                    if rare
+                    else "split again, stratified by class",
                     [{"split": split}],
                     len(absent),
                 )
@@ -440,9 +464,11 @@ def quantities(name: str, counts: Mapping[Any, int]) -> bool:
         isinstance(v, int | float) and not isinstance(v, bool) for v in counts
     ):
         return False
+    if len(words(name)) == 1 and words(name)[0] in COUNTS:
+        return True
     if len(counts) <= FEW_NUMBERS:
         return heaped(counts)
-    if words(name)[-1:] and words(name)[-1] in PREDICTED:
+    if {*words(name)[-1:]} & (PREDICTED | COUNTS):
         return True
     values = sorted(counts)
     tenth, mean = max(1, len(values) // 10), sum(counts.values()) / len(counts)

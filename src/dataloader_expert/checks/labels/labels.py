@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.common.wording import said
 from dataloader_expert.facts import Fact, Quantity
-from dataloader_expert.sources.base import Block, Column
+from dataloader_expert.sources.base import Block, Column, Field
 from dataloader_expert.sources.roles import group_name
 
 LENGTHS = Quantity(
     "lengths",
     "items",
-    "quantiles of the samples' lengths (first dimension, or characters of a text or of all turns of a conversation)",
+    "quantiles of the samples' lengths (the dimension that varies, or characters of a text or of all turns of a conversation)",
 )
 MOST = 20_000_000
 """The most samples for which this is kept; for larger data no epoch is drawn."""
@@ -41,6 +42,12 @@ class Labels(Check):
             ),
             None,
         )
+        self.at = 0
+        """The dimension that is a sample's length."""
+        if self.long is None:
+            self.long, self.at = next(
+                ((f.name, f.shape.index(None)) for f in context.fields if along_one(f, context)), (None, 0)
+            )
         self.talks = self.long is None and bool(context.conversations)
         """Whether lengths are those of what is said in conversations."""
         self.long = min(context.conversations) if self.talks else self.long
@@ -63,7 +70,7 @@ class Labels(Check):
             self.group.append((start, _codes(block.columns[self.grouped], n, self.group_names, group_name)))
         if self.long is not None and self.long in block.columns:
             values = block.columns[self.long].values[:n]
-            length = _talk if self.talks else _length
+            length = _talk if self.talks else partial(_along, at=self.at) if self.at else _length
             self.length.append((start, np.array([length(v) for v in values], np.int32)))
         hard = self.context.difficulty
         if hard is not None and hard in block.columns:
@@ -127,8 +134,22 @@ class Labels(Check):
         lengths = self.lengths()
         if lengths is not None:
             low, median, high, top = np.percentile(lengths, [0, 50, 95, 100]).tolist()
-            value = {"field": self.long, "min": low, "median": median, "p95": high, "max": top}
+            value = {"field": self.long, "at": self.at, "min": low, "median": median, "p95": high, "max": top}
             yield Fact(LENGTHS, value, self.evidence())
+
+
+def along_one(field: Field, context: Context) -> bool:
+    """Whether samples of a field of numbers differ in one dimension, and not the first, such as spectrograms [80, T]: boxes and points are
+    as many as there are."""
+    if field.kind not in ("sequence", "array") or field.name == context.label:
+        return False
+    return field.shape.count(None) == 1 and field.shape[0] is not None
+
+
+def _along(value: Any, at: int) -> int:
+    """The size of this dimension."""
+    shape = getattr(value, "shape", ())
+    return int(shape[at]) if len(shape) > at else 0
 
 
 def _talk(value: Any) -> int:

@@ -44,6 +44,8 @@ NEAR, OF_OTHER, OF_OWN = 10, 0.4, 0.1
 
 CLOSEST, EDGE = 3, 0.3
 """The samples of a class that tell how far it is, and the share of a class's own samples that are its edge."""
+COPIES = 0.05
+"""How near, of the distance of neighbours in a class, copies of one sample or blank ones are: they belong to neither class."""
 
 
 class Misfiled(DrawnRows):
@@ -158,7 +160,10 @@ def _deep(z: Any, label: Any, which: Any, own: int, other: int) -> bool:
 
     each = distances(there, there)
     np.fill_diagonal(each, np.inf)
-    deep = depth(z[which], distances(z[which], there))
+    to_there = distances(z[which], there)
+    if np.median(to_there.min(1)) < COPIES * np.median(each.min(1)):
+        return False
+    deep = depth(z[which], to_there)
     return bool(np.median(deep) >= np.quantile(depth(there, each), EDGE))
 
 

@@ -55,6 +55,8 @@ class Saturated(Check):
         """Of each channel: pairs of neighbours, how many of them differ, and how many rest at an end."""
         self.values: dict[tuple[str, int], set[float]] = {}
         """Some distinct values of each channel, just more than ``CODES``."""
+        self.padding: dict[str, set[float]] = {}
+        """Values with which all channels of a sample begin or end together."""
         self.where = Places()
 
     def applies(self) -> bool:
@@ -74,7 +76,11 @@ class Saturated(Check):
             return
         same = values[:, :, 1:] == values[:, :, :-1]
         if same.shape[1] > 1:
-            same &= ~same.all(1, keepdims=True)  # where all rest together it is padding
+            together = same.all(1, keepdims=True)
+            same &= ~together  # it is padding
+            for at in (0, -1):
+                edge = values[together[:, 0, at], :, at]
+                self.padding.setdefault(name, set()).update(np.unique(edge[(edge == edge[:, :1]).all(1)]).tolist())
         else:  # and where one does from the first step on, or to the last
             some = same.any((1, 2))
             ends = same[some], same[some][:, :, ::-1]
@@ -124,6 +130,8 @@ class Saturated(Check):
         for of, pairs in other.steps.items():
             own = self.steps.setdefault(of, [0, 0, 0])
             own[:] = (a + b for a, b in zip(own, pairs, strict=True))
+        for name, padding in other.padding.items():
+            self.padding.setdefault(name, set()).update(padding)
         for of, known in other.values.items():
             self.values.setdefault(of, set()).update(known)
         self.where.merge(other.where)
@@ -137,8 +145,8 @@ class Saturated(Check):
             pairs, changes, rests = self.steps[name, k]
             width = self.channels[name].width
             usual = (2 * limits[name, end, value] > width > 2 or width == 1) and 2 * samples >= self.seen
-            if usual or (abs(value) == 1 and "action" in name.lower()):
-                continue  # the end of a scale, such as -80 dB, or of what an action may be
+            if usual or value in self.padding.get(name, ()) or (abs(value) == 1 and "action" in name.lower()):
+                continue  # the end of a scale, such as -80 dB, what stands for nothing, or the end of what an action may be
             if len(self.values[name, k]) <= CODES:
                 continue
             if steps >= LEAST and samples >= SAMPLES and changes >= VARIES * (pairs - rests):

@@ -11,6 +11,7 @@ from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.common.fingerprint import digests
+from dataloader_expert.checks.common.treatments import is_mark
 from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, verb
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Json, Quantity
@@ -186,6 +187,7 @@ class Stuck(Check):
                 for (field, of), runs in self.runs.items()
                 if field == name and self._varies((name, of), runs)
             ]
+            found = [(run, of) for run, of in found if not is_mark(run.value)]  # told as missing values
             if found:
                 run, of = max(found)
                 value: dict[str, Json] = {

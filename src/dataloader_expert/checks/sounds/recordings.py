@@ -82,7 +82,8 @@ class Recordings(DrawnRows):
     def _rates(self, kept: dict[str, Any], evidence: Any) -> Iterator[Fact]:
         import numpy as np
 
-        kept = {name: values[np.isfinite(kept["rate"])] for name, values in kept.items()}
+        heard = np.isfinite(kept["rate"]) & np.isfinite(kept["pitch"])  # silence has no pitch
+        kept = {name: values[heard] for name, values in kept.items()}
         known, each = np.unique(kept["rate"], return_counts=True)
         if not len(known):
             return

@@ -8,6 +8,7 @@ from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.common.places import Places, sample_of
+from dataloader_expert.checks.sounds.wraps import wraps_around
 from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, number, verb
 from dataloader_expert.facts import Fact, Facts, Json, Quantity
 from dataloader_expert.sources.base import Block
@@ -25,6 +26,9 @@ AS_MANY_FRAMES = Quantity(
 )
 ODD_LENGTHS = Quantity("odd_lengths", "files", "clips far longer or shorter than the others")
 QUIET = Quantity("audio_looks", "files", "files that are silent or clipped, with samples")
+MIXTURE = Quantity(
+    "channels_mixed", "", "whether recordings of each number of channels are common in all splits and classes"
+)
 PHASES = Quantity(
     "channel_phases",
     "files",
@@ -32,7 +36,7 @@ PHASES = Quantity(
 )
 
 CUT, ENDED, CHANNEL = "cut off", "ends early", "silent channel"
-LEVELLED, SWAPPED = "clipped below full scale", "bytes swapped"
+LEVELLED, SWAPPED, WRAPPED = "clipped below full scale", "bytes swapped", "wrapped around"
 IN, OPPOSITE, NEITHER = "in phase", "in opposite phase", "neither"
 STILL = 2.5e-4
 """The share of full scale within which nothing can be heard: eight steps of 16 bits, less than the noise of any microphone."""
@@ -41,6 +45,10 @@ BETWEEN, LEVELS = 0.2, 50
 LOUD, OF_PEAK, RUN_INTO = 0.03, 0.4, 0.005
 """The least peak, as a share of full scale, that may be that of clipping; the largest share of samples at it, since a rectangular wave
 has more; and how far below it the sample before is in the median."""
+NAMED, LARGE, COMMON = ("category", "boolean"), 10, 0.1
+"""Kinds of labels that name classes; the fewest clips of a split or a class in which each number of channels must be, and its least share of them."""
+QUIET_AT = 0.02
+"""The peak, as a share of full scale, up to which a recording of silence is just that."""
 PLACED = 1_000
 """The most lengths of which several clips are placed."""
 FEW = 20
@@ -84,6 +92,11 @@ class Sounds(Check):
         """Length and place of each clip that ends in zeros."""
         self.lasting = 0
         """Clips that last to their end."""
+        self.label = next((f.name for f in context.fields if f.name == context.label and f.kind in NAMED), "")
+        self.classes: dict[str, Counter[str]] = {}
+        """Of each class: clips in all, those that are silent, and those that are hardly louder."""
+        self.mixed: dict[tuple[str, str], Counter[str]] = {}
+        """Of each class and each split: clips of each number of channels."""
 
     def applies(self) -> bool:
         return any(f.kind == "audio" for f in self.context.fields)
@@ -94,7 +107,13 @@ class Sounds(Check):
             if field.kind != "audio" or field.name not in block.columns:
                 continue
             rates = block.columns.get("sample_rate")
+            labels = block.columns.get(self.label)
+            splits, codes = self.context.splits_of(block)
             for i, value in enumerate(block.columns[field.name].values):
+                if labels is not None:
+                    still, quiet = silent(value), faint(value)
+                    of_class = self.classes.setdefault(str(labels.values[i]), Counter())
+                    of_class.update(["all", *["still"] * still, *["quiet"] * quiet])
                 length = len(value)
                 if rates is not None:
                     rate = int(rates.values[i])
@@ -104,6 +123,9 @@ class Sounds(Check):
                     length = length * 1_000_000 // max(1, rate)
                 channels = str(value.shape[1] if value.ndim > 1 else 1)
                 self.channels[channels] += 1
+                self.mixed.setdefault(("split", str(splits[codes[i]])), Counter())[channels] += 1
+                if labels is not None:
+                    self.mixed.setdefault(("class", str(labels.values[i])), Counter())[channels] += 1
                 self.where.add(("channels", channels), block, i)
                 place: dict[str, Json] = {"sample": block.index(i), "file": block.file(i)}
                 self.lengths[length] += 1
@@ -138,6 +160,10 @@ class Sounds(Check):
         self.lengths += other.lengths
         self.tails += other.tails
         self.lasting += other.lasting
+        for label, counts in other.classes.items():
+            self.classes.setdefault(label, Counter()).update(counts)
+        for part, counts in other.mixed.items():
+            self.mixed.setdefault(part, Counter()).update(counts)
         for name, places in other.odd.items():
             self.odd.setdefault(name, []).extend(places)
 
@@ -145,6 +171,8 @@ class Sounds(Check):
         evidence = self.evidence()
         yield Fact(RATES, dict(self.rates.most_common()), evidence, {"of": "rate"})
         yield Fact(RATES, dict(self.channels.most_common()), evidence, {"of": "channels"})
+        if self._is_mixture():
+            yield Fact(MIXTURE, True, evidence)
         for rate, times in self._as_long():
             yield Fact(AS_MANY_FRAMES, times, evidence, {"rate": rate})
         for of, counts in (("rate", self.rates), ("channels", self.channels)):
@@ -164,9 +192,19 @@ class Sounds(Check):
         cut = self._cut()
         ended = [] if cut else self._ended()
         for name, (n, places) in {**found, CUT: (len(cut), cut), ENDED: (len(ended), ended)}.items():
-            if n:
+            if n and not (name == "silent-audio" and self._silence_is_a_class()):
                 where = sorted(places, key=sample_of)[:MAX_PLACES]
                 yield Fact(QUIET, {"count": n, "where": where}, evidence, {"look": name})
+
+    def _is_mixture(self) -> bool:
+        """Whether clips of each number of channels are common everywhere, so that whoever loads them meets both at once."""
+        large = [of for of in self.mixed.values() if of.total() >= LARGE]
+        return bool(large) and all(of[n] >= COMMON * of.total() for of in large for n in self.channels)
+
+    def _silence_is_a_class(self) -> bool:
+        """Whether all silent clips are of one class, most of whose others are as good as silent: it stands for silence."""
+        of = [counts for counts in self.classes.values() if counts["still"]]
+        return len(of) == 1 < len(self.classes) and of[0]["still"] < of[0]["quiet"] >= of[0]["all"] / 2
 
     def _as_long(self) -> Iterator[tuple[str, float]]:
         """The rarer rates at which clips have as many frames as at the commonest, and how many times as long they therefore last."""
@@ -220,9 +258,10 @@ class Sounds(Check):
                     listed += f"; those with {rate} have as many samples as the others, so they last {times:.3g} times as long: their headers "
                     listed += "probably give the wrong rate"
                     fix = "listen to one: if its speed and pitch are wrong, correct the rate in these headers; otherwise resample to one rate"
+                common = of == "channels" and facts.find(MIXTURE) is not None
                 yield finding(
                     code,
-                    "warning",
+                    "info" if common else "warning",
                     f"several {what}: {listed}",
                     fact,
                     fix,
@@ -277,6 +316,11 @@ def silent(value: Any) -> bool:
     if not value.size:
         return True
     return (float(value.max()) - float(value.min())) / _full(value) < STILL
+
+
+def faint(value: Any) -> bool:
+    """No sample is louder than what is heard in silence."""
+    return not value.size or max(float(value.max()), -float(value.min())) <= QUIET_AT * _full(value)
 
 
 def silent_channel(value: Any) -> bool:
@@ -390,6 +434,7 @@ _LOOKS = {
     "clipped-audio": clipped,
     LEVELLED: levelled,
     SWAPPED: swapped,
+    WRAPPED: wraps_around,
     "dc-offset": offset,
 }
 _TEXTS = {
@@ -399,6 +444,7 @@ _TEXTS = {
     CHANNEL: "have a silent channel next to one that is not",
     "clipped-audio": "are clipped: runs of samples at full scale",
     SWAPPED: "sound like noise until the two bytes of each sample are swapped: they were stored in the other byte order",
+    WRAPPED: "wrap around: where the sound is louder than full scale, it jumps to the other end of the range",
     LEVELLED: "are clipped below full scale: they repeatedly hit one level and stay there",
     "dc-offset": "have a DC offset of more than 5 % of full scale",
 }
@@ -407,6 +453,7 @@ _CODES = {
     ENDED: "silent-audio",
     CHANNEL: "silent-audio",
     LEVELLED: "clipped-audio",
+    WRAPPED: "clipped-audio",
     SWAPPED: "header-mismatch",
 }
 """Codes of looks that are not codes themselves."""
@@ -416,6 +463,7 @@ _FIXES = {
     ENDED: "listen to a few; fetch truncated recordings again, and trim the padding of short ones",
     CHANNEL: "leave that channel out, or record them again",
     SWAPPED: "swap the bytes (array.byteswap()) and write the files again",
+    WRAPPED: "make them again from their source, with a lower gain or clipped before they are converted to integers",
     "dc-offset": "subtract the mean of each recording",
 }
 

@@ -16,7 +16,7 @@ from dataloader_expert.checks.splits.respelled import respelled
 from dataloader_expert.conclusions import Finding, Severity, finding, verb
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity, Unknown
-from dataloader_expert.sources.base import FILE_NAME, Block, Column, Role
+from dataloader_expert.sources.base import FILE_NAME, FOLDER, Block, Column, Role
 from dataloader_expert.sources.roles import group_name, words
 from dataloader_expert.sources.times import READINGS, read_time
 
@@ -47,10 +47,14 @@ Range = tuple[Moment, Moment]
 
 SEVERAL, FEWEST_LARGE = 3, 8
 """The fewest samples of a group, and the fewest such groups, that tell whether splits are by group."""
+MOST_BLOCKS, OF_BLOCK = 12, 100
+"""In how many blocks of time a split may be laid out on purpose, such as the last days of each month, and the fewest samples of a block."""
 MEET = 0.2
 """The least share of recordings that begin before an earlier one ends, where they are made side by side."""
 MOST_EACH = 50
 """The most samples of a thing, on average, that was recorded several times: there are more from a camera or a site."""
+COUNTED = 10
+"""How many times as large as there are groups the largest number is of those that were not numbered one after another."""
 LONG = 64
 """The fewest numbers of a recording."""
 AXES = {
@@ -270,6 +274,7 @@ class Leakage(Check):
                     of_training=self.dated["train", reading],
                     each_later=self._each_later(split, reading),
                     within=self._within(reading),
+                    blocks=self._blocks(split, reading),
                     by_file=len({file for _, file in self.files}) == len(self.files)
                     and are_recordings([*self.files.values()]),
                     **_taken(self.context.timed),
@@ -304,7 +309,24 @@ class Leakage(Check):
         if role.field == FILE_NAME:
             named = (_LETTERS.match(group.rpartition("/")[2]) for group in self.groups)
             return all(match is not None and match[0].casefold() not in AXES for match in named)
+        if (
+            role.field == FOLDER
+        ):  # numbered by an archive, such as the speakers or chapters of recordings, and not by counting them
+            numbers = [name for name in (group.rpartition("/")[2] for group in self.groups) if name.isdecimal()]
+            return len(numbers) == len(self.groups) and int(max(numbers, key=int)) >= COUNTED * len(numbers)
         return words(role.field)[-1:] == ["id"]
+
+    def _blocks(self, split: str, reading: str) -> int | None:
+        """In how many blocks of time a split's samples lie between those of training; None where both have a time, or too many are."""
+        import numpy as np
+
+        train, own = self.latest.get(reading), self.moments.get(split, {}).get(reading)
+        if train is None or not own or len(train) < self.dated["train", reading] or split == "train":
+            return None
+        mine, theirs = np.unique(np.concatenate(own)), np.unique(train)
+        if np.intersect1d(mine, theirs).size:
+            return None
+        return len(np.unique(np.searchsorted(theirs, mine)))
 
     def _within(self, reading: str) -> bool:
         """Whether plain numbers count the time within each group from its own beginning: nearly all groups have been under way at once."""
@@ -419,7 +441,8 @@ class Leakage(Check):
                     t["early"],
                 )
                 continue
-            apart = by_group or self.of_senses or t["by_file"]
+            in_blocks = t["blocks"] and t["blocks"] <= min(MOST_BLOCKS, t["samples"] / OF_BLOCK)
+            apart = by_group or self.of_senses or t["by_file"] or in_blocks
             severity = "info" if apart and self.context.time is None else _severity(self.context.timed)
             strays, fix = "", "if the model is to predict later samples, split by time"
             if few_strays(t):
@@ -434,7 +457,8 @@ class Leakage(Check):
                 + strays
                 + _guess("time", self.context.timed)
                 + (f"; the splits are by {escaped(groups.value['field'])}" if groups is not None and by_group else "")
-                + ("; each file is a recording of its own" if t["by_file"] else ""),
+                + ("; each file is a recording of its own" if t["by_file"] else "")
+                + (f"; the two alternate in {t['blocks']} long blocks, as in blocked validation" if in_blocks else ""),
                 [train, other],
                 fix,
                 [{"field": self.time, "split": split}],
@@ -444,17 +468,18 @@ class Leakage(Check):
 
 def are_recordings(files: list[Recording]) -> bool:
     """Whether the files of each split are recordings that were made side by side, such as trips of vessels: each covers a part of the
-    time, and many begin before an earlier one ends. Files of a day each follow one another; parts of a shuffled table cover all of it."""
+    time, and many begin before an earlier one ends. Files of a day each follow one another; parts of a shuffled table cover all of it.
+    A split of few files shows nothing by itself: it is taken to be like the others."""
     splits: dict[str, list[Recording]] = {}
     for file in sorted(files, key=lambda one: one.low):
         if file.samples >= SEVERAL and file.high > file.low:
             splits.setdefault(file.split, []).append(file)
-    return len(splits) > 1 and all(_side_by_side(of) for of in splits.values())
+    large = [of for of in splits.values() if len(of) >= FEWEST_LARGE]
+    few = min(map(len, splits.values()), default=0) < SEVERAL
+    return len(splits) > 1 and bool(large) and not few and all(map(_side_by_side, large))
 
 
 def _side_by_side(files: list[Recording]) -> bool:
-    if len(files) < FEWEST_LARGE:
-        return False
     whole = max(f.high for f in files) - files[0].low
     short = sum(2 * (f.high - f.low) <= whole for f in files)
     meet, end = 0, -math.inf

@@ -1,5 +1,5 @@
 """One answer in the same words to many different prompts, where nearly all other answers stand once: a refusal, or an error that was saved as an
-answer."""
+answer. And one document with many different summaries or titles: the page that a site showed in place of its articles."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ ASKED = {"prompt", "prompts", "question", "query", "instruction"}
 ANSWERS = {"answer", "response", "completion", "output", "reply", "chosen"}
 """Words in the names of fields of prompts and of answers."""
 GIVEN = {"code", "article", "document", "dialogue", "source", "src", "passage"}
-WRITTEN = {"docstring", "summary", "highlights", "translation", "target", "tgt", "comment"}
+PAGES = {"article", "document", "passage"}
+"""Those of them that are fetched from sites."""
+WRITTEN = {"docstring", "summary", "highlights", "title", "headline", "translation", "target", "tgt", "comment"}
 """The same of texts, and of what is written for them."""
 FAILED = re.compile(
     r"\b(?:error|exception|traceback|timed? ?out|unavailable|try again|rate limit|quota|overloaded|bad gateway|failed|connection|http)\b",
@@ -50,6 +52,8 @@ class CannedAnswers(Check):
         if not (asked and answers):
             asked, answers = ([name for name in texts if {*words(name)} & of] for of in (GIVEN, WRITTEN))
         self.pairs = [(a, b) for a, b in product(asked[:1], answers[:2]) if a != b and b not in asked]
+        self.pages = [a for a, _ in self.pairs[:1] if {*words(a)} & PAGES]
+        self.pairs += [(self.pairs[0][1], page) for page in self.pages]
         self.talks = sorted(context.conversations)[:1] if not self.pairs else []
         self.counts: dict[str, Counter[int]] = {}
         """Of each field of answers, by digest: how many different prompts have it, as far as they follow one another."""
@@ -118,6 +122,13 @@ class CannedAnswers(Check):
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for fact in facts.all(CANNED):
             v, name = fact.value, escaped(str(fact.at["field"]))
+            if fact.at["field"] in self.pages:
+                beside = escaped(self.pairs[0][1])
+                text = f"{name}: the very same text stands in {v['count']:,} of {number(v['of'], 'sample')}, each time with another {beside}: "
+                text += f"{escaped(v['text'])!r}; most others occur once"
+                fix = f"drop these samples, or fetch each {name} again: a site probably showed this text in its place"
+                yield finding("suspicious-text", "warning", text, fact, fix, v["where"], v["count"])
+                continue
             severity: Severity = "warning" if v["failed"] else "info"
             what = ", and looks like the message of a service that failed" if v["failed"] else ""
             one, prompts = ("answer", "prompts") if v["asked"] else ("text", "inputs")

@@ -41,6 +41,8 @@ MOST = 8
 """Fields that are compared with each other."""
 SHORT = 12
 """A text of fewer characters may well stand in two fields."""
+UNCHANGED = 100
+"""Of so many translations one may be like its source, as names and commands are."""
 MOSTLY = 0.8
 """The share of samples whose text is in a list from which on it belongs there."""
 
@@ -151,7 +153,8 @@ class EqualFields(Check):
         for fact in (*facts.all(EQUAL), *facts.all(AMONG)):
             n, of, pair = fact.value["count"], fact.value["of"], fact.at["fields"]
             a, b = (escaped(name) for name in pair)
-            severity: Severity = "warning" if opposed(*pair) or n * FEW <= of else "info"
+            unchanged = opposed(*pair) and not ranked(*pair) and n * UNCHANGED <= of
+            severity: Severity = "warning" if (opposed(*pair) or n * FEW <= of) and not unchanged else "info"
             fix = "check them, and drop them if the two are meant to differ"
             if fact.at["odd"] == "out":
                 text, severity = f"in {n:,} of {of:,} samples {a} is not one of {b}", "warning"

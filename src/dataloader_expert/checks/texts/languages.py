@@ -14,7 +14,8 @@ from typing import Any
 from dataloader_expert.checks.base import Context
 from dataloader_expert.checks.common.drawn import Drawn
 from dataloader_expert.checks.common.drawn_rows import DrawnRows
-from dataloader_expert.checks.common.rows_kept import Named, places, texts_of
+from dataloader_expert.checks.common.rows_kept import Named, places, split_of, texts_of
+from dataloader_expert.checks.common.split_said import in_split
 from dataloader_expert.conclusions import Finding, finding, number, verb
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
@@ -88,8 +89,8 @@ class Languages(DrawnRows):
         told = any({*words(f.name)} & NAMED for f in context.fields)
         self.texts = [] if told or context.short_texts else texts[:FIELDS]
         self.drawn = Drawn(KEPT)
-        self.classes = Named(MOST_CLASSES)
-        self.beside = (self.classes,)
+        self.classes, self.splits = Named(MOST_CLASSES), Named(MOST_CLASSES)
+        self.beside = (self.classes, self.splits)
 
     def applies(self) -> bool:
         return bool(self.texts)
@@ -99,6 +100,7 @@ class Languages(DrawnRows):
 
         label = self.context.label
         made = {"class": self.classes.of(block.columns.get(label), rows)} if label is not None else {}
+        made["split"] = self.splits.coded(split_of(self.context, block, rows))
         return made | {
             f"language {name}": np.array(
                 [language_of(text) for text in texts_of(block.columns.get(name), rows, READ)], np.int8
@@ -125,8 +127,17 @@ class Languages(DrawnRows):
                     continue
                 value = {"language": LANGUAGES[k], "main": LANGUAGES[main], "count": int(of[k]), "of": decided}
                 value["where"] = places(rows, rows[f"language {name}"] == k, name)
+                value["split"] = self._in_split(rows, rows[f"language {name}"], k)
                 value["meant"] = self._is_meant(rows, rows[f"language {name}"], k)
                 yield Fact(FOREIGN, value, self.evidence("sampled", len(rows["sample"])), {"field": name, "rank": k})
+
+    def _in_split(self, rows: dict[str, Any], languages: Any, k: int) -> str:
+        """Words for the split that has all texts of a language, if one has."""
+        in_any = [
+            {text or None: int(mask[rows["split"] == code].sum()) for code, text in self.splits.texts.items()}
+            for mask in (languages == k, languages >= 0)
+        ]
+        return in_split(*in_any)
 
     def _is_meant(self, rows: dict[str, Any], languages: Any, k: int) -> bool:
         """Whether nearly all texts of a language, and hardly others, are in one class, or in a file that is named after it."""
@@ -146,7 +157,7 @@ class Languages(DrawnRows):
         for fact in facts.all(FOREIGN):
             v, name = fact.value, escaped(str(fact.at["field"]))
             text = f"{name}: {v['count']:,} of {number(v['of'], 'text')} {verb(v['count'], 'seem')} to be in {v['language']}, while nearly all others are in {v['main']} "
-            text += "(judged by common words)"
+            text += f"(judged by common words){v['split']}"
             yield finding(
                 "suspicious-text",
                 "warning" if alone and not v["meant"] else "info",  # a request to translate has two

@@ -55,7 +55,7 @@ class PairMarks(Check):
             if not text.strip():
                 continue
             self.of[name] += 1
-            for n in LENGTHS:
+            for n in (n for n in LENGTHS if n <= len(text)):
                 for end, mark in (("begin", text[:n]), ("end", text[-n:])):
                     counts = self.counts.setdefault((name, end, n), Counter())
                     if mark in counts or len(counts) < MOST:

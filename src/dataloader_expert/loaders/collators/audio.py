@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 
@@ -34,7 +33,8 @@ class AudioCollator(Collator):
 
     def _batch(self, samples: Samples) -> Batch:
         name = self._first(WAVE_NAMES, samples)
-        waves = as_tensors([_wave(v) for v in self._values(samples, name)])
+        held = self._values(samples, name)  # the audio of Hugging Face holds an array
+        waves = as_tensors([v["array"] if isinstance(v, Mapping) or hasattr(v, "get_all_samples") else v for v in held])
         waves = [self._scaled(wave.T if _by_frames(waves) else wave) for wave in waves]
         if len({w.shape[:-1] for w in waves}) > 1:
             shapes = sorted({tuple(w.shape) for w in waves})
@@ -68,8 +68,3 @@ def _by_frames(waves: list[torch.Tensor]) -> bool:
         return False
     firsts, seconds = ({wave.shape[side] for wave in waves} for side in (0, 1))
     return len(seconds) == 1 and max(firsts) > max(seconds)
-
-
-def _wave(value: Any) -> Any:
-    """A waveform; of the audio of Hugging Face its ``array``."""
-    return value["array"] if isinstance(value, Mapping) or hasattr(value, "get_all_samples") else value

@@ -32,10 +32,7 @@ class CollatorInfo:
 
 @dataclass(eq=False, repr=False)
 class Collator(ABC):
-    """A collate function for samples that are mappings.
-
-    Each raises a ``ValueError`` on a call without samples, or with samples that do not have the same fields.
-    """
+    """A collate function for samples that are mappings; a ``ValueError`` if there are none, or their fields differ."""
 
     called: ClassVar[str]
     """Its name in messages."""
@@ -117,18 +114,8 @@ def labels_of(values: list[Any]) -> Any:
     kinds = set(map(type, values))
     if kinds <= {int, bool}:
         return torch.from_numpy(np.array(values, dtype=np.int64))
-    return list(values) if kinds & {str, type(None)} else _stacked(values)
-
-
-def collated(values: list[Any]) -> Any:
-    """Values of a field stacked as torch does, or the list if they do not stack."""
-    try:
-        return default_collate(values)
-    except (TypeError, RuntimeError, KeyError):
-        return values
-
-
-def _stacked(values: list[Any]) -> Any:
+    if kinds & {str, type(None)}:
+        return list(values)
     try:
         tensors = as_tensors(values)
     except (TypeError, ValueError, RuntimeError):  # lists of words, say
@@ -154,11 +141,9 @@ class DefaultCollator:
         return cast(batch, self.dtype)
 
 
-def tokenised(tokenizer: Any, texts: Any, max_length: int | None, seconds: Any = None) -> dict[str, Any]:
-    """The fields of a tokenizer for one text or a list of them, each with its second one if there are such, truncated to
-    ``max_length`` tokens."""
-    given = [texts] if seconds is None else [texts, seconds]
-    if any(of is None or (isinstance(of, list) and None in of) for of in given):
+def tokenised(tokenizer: Any, max_length: int | None, *texts: Any) -> dict[str, Any]:
+    """The fields of a tokenizer for a text, two read together, or lists of these, of at most ``max_length`` tokens."""
+    if any(of is None or (isinstance(of, list) and None in of) for of in texts):
         raise ValueError("a row has no text: filter such rows out; check_quality counts them")
     limit = {"truncation": True, "max_length": max_length} if max_length else {}
-    return dict(tokenizer(*(list(map(str, of)) if isinstance(of, list) else str(of) for of in given), **limit))
+    return dict(tokenizer(*(list(map(str, of)) if isinstance(of, list) else str(of) for of in texts), **limit))

@@ -31,7 +31,16 @@ def mask_of(lengths: torch.Tensor, longest: int, side: Side = "right") -> torch.
 def pad_tokens(rows: Sequence[Any], value: int, mask: torch.Tensor) -> torch.Tensor:
     """``rows``, B lists, arrays or tensors of integers, padded with ``value`` outside ``mask``: int64 [B, longest]."""
     padded = np.full(tuple(mask.shape), value, np.int64)
-    flat = _flat(rows)
+    if all(type(row) is list for row in rows):
+        held = array("q")
+        try:
+            for row in rows:
+                held.fromlist(row)
+            flat: Any = np.frombuffer(held, np.int64)
+        except TypeError:  # such as numpy's integers
+            flat = np.array(list(chain.from_iterable(rows)), dtype=np.int64)
+    else:
+        flat = np.concatenate([np.asarray(row, dtype=np.int64) for row in rows], axis=-1)
     if flat.ndim != 1:
         raise ValueError(f"rows of tokens have {flat.ndim} dimensions, not one: tokenise without return_tensors")
     padded[mask.numpy()] = flat
@@ -39,10 +48,7 @@ def pad_tokens(rows: Sequence[Any], value: int, mask: torch.Tensor) -> torch.Ten
 
 
 def pad_rows(rows: Sequence[Any], value: float = 0, side: Side = "right") -> torch.Tensor:
-    """Rows [n_i, …] padded with ``value`` in their first dimension, [B, longest, …], of the rows' dtype.
-
-    A ``ValueError`` says so if rows differ in more than their length.
-    """
+    """Rows [n_i, …] padded in their first dimension: [B, longest, …] of their dtype; else a ``ValueError``."""
     tensors = as_tensors(list(rows))
     if len({t.shape[1:] for t in tensors}) > 1 or not tensors[0].ndim:
         raise ValueError(f"rows differ in more than their length: {sorted({tuple(t.shape) for t in tensors})[:4]}")
@@ -51,16 +57,3 @@ def pad_rows(rows: Sequence[Any], value: float = 0, side: Side = "right") -> tor
         common = functools.reduce(torch.promote_types, {t.dtype for t in tensors if t.numel()} or kinds)
         tensors = [t.to(common) for t in tensors]
     return torch.nn.utils.rnn.pad_sequence(tensors, batch_first=True, padding_value=value, padding_side=side)
-
-
-def _flat(rows: Sequence[Any]) -> Any:
-    """All integers of ``rows`` in one array."""
-    if all(type(row) is list for row in rows):
-        flat = array("q")
-        try:
-            for row in rows:
-                flat.fromlist(row)
-        except TypeError:  # such as numpy's integers
-            return np.array(list(chain.from_iterable(rows)), dtype=np.int64)
-        return np.frombuffer(flat, np.int64)
-    return np.concatenate([np.asarray(row, dtype=np.int64) for row in rows], axis=-1)

@@ -82,9 +82,8 @@ class CollatorRegistry:
             collator_name: takes precedence over ``task_spec``.
             keywords: of the factory.
 
-        Raises:
-            ValueError: if neither is given, no collator has that name, or the factory refuses a value.
-            TypeError: for a keyword that the factory does not take.
+        A ``ValueError`` if neither is given, no collator has that name, or the factory refuses a value; a ``TypeError``
+        for a keyword that the factory does not take.
         """
         if not collator_name and not task_spec:
             raise ValueError("Must provide either task_spec or collator_name for collator selection")
@@ -136,8 +135,7 @@ def get_collator(
     Args:
         task_spec: its modality selects, its ``preprocessing_config`` holds the arguments of the vision collator.
         tokenizer, padding_side: of texts; without a tokenizer, and for other modalities, a ``ValueError``.
-        use_dynamic_collator: False, or no ``task_spec``: transformers' ``default_data_collator``, or without
-            transformers :class:`DefaultCollator`.
+        use_dynamic_collator: False, or no ``task_spec``: transformers' default collator, or :class:`DefaultCollator`.
     """
     if task_spec is None or not use_dynamic_collator:
         try:

@@ -32,19 +32,16 @@ class SequenceCollator(Collator):
         lengths = lengths_of(rows)
         batch: Batch = {name: pad_rows(rows, self.padding_value, self.padding_side)}
         for other, values in self._others(samples, name).items():
-            batch[other] = self._padded_or_stacked(values)
+            if not all(is_sequence(v) for v in values):
+                batch[other] = labels_of(values)
+                continue
+            try:
+                batch[other] = pad_rows(values, self.padding_value, self.padding_side)
+            except (ValueError, TypeError):
+                batch[other] = values
         batch[self._free_name("lengths", name, samples)] = lengths
         batch[self._free_name("mask", name, samples)] = mask_of(lengths, batch[name].shape[1], self.padding_side)
         return batch
-
-    def _padded_or_stacked(self, values: list[object]) -> object:
-        """One tensor where ``values`` stack or pad, else what :func:`labels_of` makes of them."""
-        if not all(is_sequence(v) for v in values):
-            return labels_of(values)
-        try:
-            return pad_rows(values, self.padding_value, self.padding_side)
-        except (ValueError, TypeError):
-            return values
 
 
 def is_sequence(value: object) -> bool:

@@ -17,8 +17,7 @@ LABELS = ("labels", "label", "target", "y")
 class TabularCollator(Collator):
     """Collects the numbers of each row in one matrix; labels, texts and arrays are fields of their own.
 
-    A batch has ``features`` float32 [B, columns], NaN for a missing value; ``labels``, for classes int64 [B]; other fields
-    stacked, or lists.
+    A batch has ``features`` float32 [B, columns], with NaN; ``labels``, of classes int64 [B]; others stacked, or lists.
     """
 
     called = "tabular collator"

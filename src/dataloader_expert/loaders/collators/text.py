@@ -11,16 +11,9 @@ import numpy as np
 import torch
 from torch.utils.data import get_worker_info
 
-from dataloader_expert.loaders.collators.base import (
-    Batch,
-    Collator,
-    Samples,
-    as_tensors,
-    collated,
-    labels_of,
-    tokenised,
-)
+from dataloader_expert.loaders.collators.base import Batch, Collator, Samples, as_tensors, labels_of, tokenised
 from dataloader_expert.loaders.collators.padding import Side, lengths_of, mask_of, pad_rows, pad_tokens
+from dataloader_expert.loaders.plain import stacked
 from dataloader_expert.loaders.seeding import last_seed, mixed, shared
 from dataloader_expert.samplers.rules import at_least, given, integers, one_of
 
@@ -28,6 +21,7 @@ BY_TOKEN = ("input_ids", "attention_mask", "token_type_ids")
 """Suffixes of fields with one value per token, of other sequences too, such as ``decoder_input_ids``."""
 IGNORED = -100
 """The label that torch's cross entropy ignores."""
+CLASSIFYING = frozenset({"classification", "text_classification", "token_classification", "vision_classification"})
 MASKED_SHARE, RANDOM_SHARE = 0.8, 0.5
 """Of the chosen tokens 80 % become the mask token, and half of the rest a random one (Devlin et al. 2018)."""
 
@@ -37,8 +31,8 @@ class LanguageModelingDataCollator(Collator):
     """Pads tokenised samples to the longest of the batch, and adds masks and labels.
 
     A sample has ``input_ids`` [n] (list, array or tensor), or ``text``, which is tokenised. Other fields with a value
-    per token (``token_type_ids``, ``attention_mask``, ``labels``) are padded too; a class or vector in ``label`` or
-    ``labels`` is kept; the rest is stacked.
+    per token (``attention_mask``, ``labels``, …) are padded too; a class or vector in ``label`` or ``labels`` is kept;
+    the rest is stacked.
 
     Args:
         tokenizer: as in transformers, with ``pad_token_id`` or ``eos_token_id``, which then pads; else with ``pad()``.
@@ -47,8 +41,7 @@ class LanguageModelingDataCollator(Collator):
         mlm_probability: share of masked tokens, in (0, 1].
         padding_side: ``"right"`` or ``"left"``.
         task_spec: a :class:`TaskSpec`; for a classification, labels are not made from tokens.
-        ignore_padding: ``labels`` are -100 at padding, also of samples padded before. False: the id of the padding,
-            which is then trained on.
+        ignore_padding: ``labels`` are -100 at padding, also of samples padded before. False: its id, trained on.
         max_length: longer samples are truncated, on the side that is not padded.
         seed: with the epoch and the batch's tokens it determines the masks; None: that of :func:`set_random_seed`.
         dtype: of floating fields.
@@ -135,7 +128,7 @@ class LanguageModelingDataCollator(Collator):
 
     def _tokenised(self, samples: Samples) -> Samples:
         texts = self._values(samples, "text")
-        encoded = tokenised(self.tokenizer, texts, self.max_length)
+        encoded = tokenised(self.tokenizer, self.max_length, texts)
         fields = {name: values for name, values in encoded.items() if len(values) == len(texts)}
         rest = [{name: value for name, value in sample.items() if name != "text"} for sample in samples]
         return [{**own, **{name: values[i] for name, values in fields.items()}} for i, own in enumerate(rest)]
@@ -167,8 +160,8 @@ class LanguageModelingDataCollator(Collator):
             if name.endswith(BY_TOKEN):
                 pad = _padding_id(self.tokenizer) if name.endswith("input_ids") else 0
                 return pad_rows(as_tensors(values), pad or 0, self.padding_side)
-        varying = all(_has_length(v) for v in values) and len({len(v) for v in values}) > 1
-        return values if varying and not isinstance(values[0], str) else collated(values)
+        rows = all(hasattr(v, "__len__") and getattr(v, "ndim", 1) for v in values) and not isinstance(values[0], str)
+        return values if rows and len({len(v) for v in values}) > 1 else stacked(values)
 
     def _hidden(self, ids: torch.Tensor, present: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Masked tokens and their labels: a choice of seed, epoch and batch, whatever the workers and also when resuming.
@@ -251,14 +244,11 @@ def _by_token(values: list[Any], samples: Samples) -> bool:
 
 def _whole(name: str, value: Any) -> torch.Tensor:
     """A field that a tokenizer padded, as one tensor."""
-    stacked = value if isinstance(value, torch.Tensor) else labels_of(list(value))
-    if not isinstance(stacked, torch.Tensor):
+    made = value if isinstance(value, torch.Tensor) else labels_of(list(value))
+    if not isinstance(made, torch.Tensor):
         lengths = [len(row) for row in value]
         raise ValueError(f"Cannot convert ragged list to tensor for key '{name}'. Sequence lengths: {lengths}")
-    return stacked
-
-
-CLASSIFYING = frozenset({"classification", "text_classification", "token_classification", "vision_classification"})
+    return made
 
 
 def _padding_id(tokenizer: Any) -> int | None:
@@ -272,10 +262,6 @@ def _vocabulary(tokenizer: Any) -> int:
         return len(tokenizer)
     except TypeError:
         return int(tokenizer.vocab_size)
-
-
-def _has_length(value: Any) -> bool:
-    return hasattr(value, "__len__") and not (isinstance(value, torch.Tensor) and not value.ndim)
 
 
 def _integral(value: Any) -> bool:

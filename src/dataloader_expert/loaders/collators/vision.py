@@ -7,7 +7,8 @@ from typing import Any
 
 import torch
 
-from dataloader_expert.loaders.collators.base import Batch, Collator, Samples, as_tensors, collated, labels_of
+from dataloader_expert.loaders.collators.base import Batch, Collator, Samples, as_tensors, labels_of
+from dataloader_expert.loaders.plain import stacked
 
 IMAGENET = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
 CIFAR10 = ((0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616))
@@ -23,8 +24,7 @@ class VisionDataCollator(Collator):
 
     Args:
         normalize: False leaves values and dtype unchanged.
-        mean, std: one per channel, or ``mean="imagenet"`` or ``"cifar10"``; None: ImageNet's. Images of one channel use
-            the first.
+        mean, std: one per channel (grey: the first), or ``mean="imagenet"`` or ``"cifar10"``; None: ImageNet's.
         dtype: of floating fields.
 
     Returns:
@@ -66,17 +66,17 @@ class VisionDataCollator(Collator):
         if self.normalize and len({image.dtype for image in images}) > 1:  # each scaled alone: 200 of 255 is no 200.0
             images = [image.float().div_(255) if image.dtype == torch.uint8 else image for image in images]
         try:
-            stacked = torch.stack(images)
+            pixels = torch.stack(images)
         except RuntimeError:
             shapes = sorted({tuple(image.shape) for image in images})[:4]
             text = f"Inconsistent pixel_values shapes: {shapes}; resize or crop images to one size in the dataset"
             raise ValueError(text) from None
-        batch: Batch = {"pixel_values": self._normalised(stacked) if self.normalize else stacked}
+        batch: Batch = {"pixel_values": self._normalised(pixels) if self.normalize else pixels}
         # also where only some samples have a label: it is then reported missing in the others
         label = next((n for n in ("labels", "label") if any(n in sample for sample in samples)), None)
         if label is not None:
             batch["labels"] = labels_of(self._values(samples, label))
-        return batch | {other: collated(values) for other, values in self._others(samples, name, label or "").items()}
+        return batch | {other: stacked(values) for other, values in self._others(samples, name, label or "").items()}
 
     def _normalised(self, images: torch.Tensor) -> torch.Tensor:
         if images.ndim != 4:

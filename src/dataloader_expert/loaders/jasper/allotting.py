@@ -26,7 +26,7 @@ class Parts:
 def share_left(val_ratio: float, test_ratio: float, train_ratio: float | None) -> float:
     """The share left for training, checked against ``train_ratio``."""
     rest = 1 - val_ratio - test_ratio
-    if not (val_ratio >= 0 and test_ratio >= 0 and rest > 1e-9):
+    if not (val_ratio >= 0 and test_ratio >= 0 and rest > EPS):
         raise ValueError(
             f"val_ratio {val_ratio} and test_ratio {test_ratio} must be at least 0 and sum to less than 1: "
             "the rest is for training"
@@ -42,10 +42,7 @@ def share_left(val_ratio: float, test_ratio: float, train_ratio: float | None) -
 def split_by_position(size: int, val_ratio: float, test_ratio: float, seed: int, shuffle: bool) -> Parts:
     """Splits positions 0 to ``size`` - 1: val first, then test, then train, of the shuffled order.
 
-    Sizes are rounded down, but a split that was asked for has at least one.
-
-    Raises:
-        ValueError: if val or train is empty.
+    Sizes are rounded down, but a split that was asked for has at least one. An empty val or train is a ``ValueError``.
     """
     order = np.arange(size)
     if shuffle:
@@ -66,14 +63,12 @@ def split_by_question(
     """Splits pairs so that a question's stay together, each cluster's questions in the asked ratios.
 
     Args:
-        questions, clusters: of each pair, [pairs]. A question belongs to the cluster of most of its pairs, on a tie
-            the one with the smallest id.
+        questions, clusters: of each pair, [pairs]; a question's cluster is that of most pairs, on a tie the lowest.
         val_ratio, test_ratio: shares of the questions; the rest is for training.
         seed: of the order within clusters, and of which clusters round up.
         shuffle: False takes the questions of a cluster in ascending order.
 
-    Raises:
-        ValueError: if there are fewer questions than splits, or no share is left for val.
+    A ``ValueError`` if there are fewer questions than splits, or no share is left for val.
     """
     ids, of_pair = np.unique(questions, return_inverse=True)
     home = majorities(of_pair, clusters, len(ids))
@@ -92,16 +87,11 @@ def split_by_question(
 
 
 def allotted(sizes: Ints, val_ratio: float, test_ratio: float, random: np.random.RandomState) -> Ints:
-    """The numbers of train, val and test members per cluster, int64 [clusters, 3].
+    """Train, val and test members per cluster, int64 [clusters, 3]; ``sizes`` are the members of each, [clusters].
 
     The totals are the asked ratios, rounded by largest remainder, and at least 1 where a ratio is above 0. Within them
-    each cluster's counts are near its own ratios, usually to within one; which clusters round up is random.
-
-    Args:
-        sizes: members of each cluster, [clusters].
-
-    Raises:
-        ValueError: if there are fewer members than splits, or ``val_ratio`` is 0.
+    each cluster's counts are near its own ratios, usually to within one; which clusters round up is random. A
+    ``ValueError`` if there are fewer members than splits, or ``val_ratio`` is 0.
     """
     whole = int(sizes.sum())
     ratios = np.array([1 - val_ratio - test_ratio, val_ratio, test_ratio])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import struct
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 
 import torch
 
+from dataloader_expert.loaders.jasper.atomic import replacing
 from dataloader_expert.loaders.jasper.stored import Shape
 from dataloader_expert.loaders.jasper.validation import validate_no_nan_inf
 
@@ -23,18 +23,13 @@ def load_tensor_artifact(
     required: bool = True,
     mmap: bool = False,
 ) -> Any:
-    """Reads a file of ``torch.save`` into memory, on the CPU.
+    """The tensor or plain containers in a file of ``torch.save``, on the CPU; None if missing and not ``required``.
 
     Args:
-        dataset_dir, filename: where it is.
         weights_only: without effect, for older callers: only tensors and plain containers (also lists of lists of
             ``int``) are ever loaded, because unpickling anything else would run code.
         expected_shape: its sizes, None for any size; None: any shape.
-        required: whether a missing file is an error.
         mmap: map the file rather than read it: pages come when they are touched, and the system may drop them again.
-
-    Returns:
-        The tensor, or the plain containers, that were saved; None for a missing file that is not required.
 
     Raises:
         FileNotFoundError: if a required file is missing.
@@ -65,31 +60,17 @@ def load_tensor_artifact(
 def load_multiple_tensors(
     dataset_dir: str | Path, file_specs: Sequence[tuple[str, str, bool, Shape | None]]
 ) -> dict[str, Any]:
-    """Reads several files, all of them required.
+    """The contents of several files by key, all of them required; errors as of :func:`load_tensor_artifact`.
 
-    Args:
-        dataset_dir: where they are.
-        file_specs: (key, filename, weights_only, expected_shape) of each, as in :func:`load_tensor_artifact`.
-
-    Returns:
-        The contents by key, in the order of ``file_specs``.
-
-    Raises:
-        FileNotFoundError, TypeError, ValueError: as :func:`load_tensor_artifact`.
+    ``file_specs`` are (key, filename, weights_only, expected_shape) of each, as there.
     """
     return {key: load_tensor_artifact(dataset_dir, file, safe, shape) for key, file, safe, shape in file_specs}
 
 
 def save_tensor_artifact(tensor: torch.Tensor, output_dir: str | Path, filename: str, validate: bool = True) -> None:
-    """Writes a tensor for :func:`load_tensor_artifact`; an older file is replaced atomically.
+    """Writes a tensor of any shape and dtype, of a view its own elements; makes folders, replaces a file in one step.
 
-    Args:
-        tensor: of any shape and dtype. Of a view only its own elements are written.
-        output_dir, filename: where to; missing folders are made.
-        validate: whether NaN and infinity are refused.
-
-    Raises:
-        ValueError: if a value is not finite; nothing is written then.
+    With ``validate``, NaN and infinity are a ``ValueError``, and nothing is written.
     """
     if validate:
         validate_no_nan_inf(tensor, "tensor")
@@ -101,22 +82,12 @@ def save_tensor_artifact(tensor: torch.Tensor, output_dir: str | Path, filename:
 
 def save_payload(payload: object, path: Path) -> None:
     """``torch.save`` that makes missing folders and replaces ``path`` atomically."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    try:
+    with replacing(path) as partial:
         torch.save(payload, partial)
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 def require_shape(loaded: Any, filename: str, expected: Shape) -> None:
-    """Refuses what is not a tensor of this shape.
-
-    Raises:
-        TypeError: if it is not a tensor.
-        ValueError: if it has other dimensions.
-    """
+    """Refuses what is not a tensor (``TypeError``), or has other dimensions (``ValueError``)."""
     if not isinstance(loaded, torch.Tensor):
         raise TypeError(
             f"{filename} holds {type(loaded).__name__}, and a tensor of {len(expected)} dimensions is expected"

@@ -12,11 +12,7 @@ from dataloader_expert.loaders.jasper.integrity import ROUNDING
 
 
 def check_shapes(batch: Any) -> None:
-    """Checks that the nine keys are there, each with the shape that the others imply.
-
-    Raises:
-        AssertionError: naming the key, its shape and the shape expected.
-    """
+    """The nine keys are there, in the shapes that the others imply; else an ``AssertionError`` names key and shapes."""
     if not isinstance(batch, Mapping) or set(batch) != set(KEYS):
         found = sorted(batch) if isinstance(batch, Mapping) else type(batch).__name__
         raise AssertionError(f"the batch has {found}, expected the keys {sorted(KEYS)}")
@@ -31,11 +27,7 @@ def check_shapes(batch: Any) -> None:
 
 
 def check_ranges(batch: Mapping[str, torch.Tensor], clusters: int) -> None:
-    """Checks that clusters and tiers exist, and that relevance and distances are in range.
-
-    Raises:
-        AssertionError: naming the key, its range and the range expected.
-    """
+    """Clusters and tiers exist, relevance and distances are in range; else an ``AssertionError`` names the key."""
     ranges = {
         "cluster_id": (0, clusters - 1),
         "relevance": (0.0, 1.0),

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from dataloader_expert.loaders.jasper.artifacts import save_tensor_artifact
-from dataloader_expert.loaders.jasper.atomic import write_json
+from dataloader_expert.loaders.jasper.atomic import staged, write_json
 from dataloader_expert.loaders.jasper.clusters import link_sources, parse_clusters
 from dataloader_expert.loaders.jasper.config import PLACEHOLDER, BuildConfig
 from dataloader_expert.loaders.jasper.embedding import generate_embeddings
@@ -21,7 +21,6 @@ from dataloader_expert.loaders.jasper.merging import CSVMerger, with_ids
 from dataloader_expert.loaders.jasper.negatives import mine_negatives
 from dataloader_expert.loaders.jasper.pairing import paired
 from dataloader_expert.loaders.jasper.splitting import split_dataset
-from dataloader_expert.loaders.jasper.staging import staged
 from dataloader_expert.loaders.jasper.steering import build_steering
 from dataloader_expert.loaders.jasper.stored import SPLITS
 
@@ -75,8 +74,7 @@ def build_dataset(
         cluster_json_path: see :func:`~dataloader_expert.loaders.jasper.clusters.parse_clusters`.
         embedding_model: see :func:`~dataloader_expert.loaders.jasper.embedding.generate_embeddings`.
         output_dir: the data set's directory.
-        config: completed in place, or a mapping of some of its fields; arguments of the same names are its
-            defaults.
+        config: completed in place, or a mapping of some of its fields, whose defaults are arguments of the same names.
         csv_splits: instead of ``csv_paths``: tables of ``train``, ``val`` and perhaps ``test``.
         storage_format: ``pt``; what was built can be converted to HDF5.
         include_inspection_file: whether ``inspection.json`` with the first texts is written.
@@ -98,81 +96,46 @@ def build_dataset(
     Raises:
         FileNotFoundError: if a table or the clustering is missing.
         NotImplementedError: for another storage format.
-        TypeError, ValueError: if arguments, tables, clusters, embeddings or the result break a rule; the message says
-            which.
+        TypeError, ValueError: if arguments, tables, clusters, embeddings or the result break a rule, which is named.
     """
-    defaults = {
-        "embedding_dim": PLACEHOLDER,
-        "n_neg": n_neg,
-        "split_ratios": list(split_ratios),
-        "steering_probabilities": steering_probabilities and dict(steering_probabilities),
-        "curriculum": curriculum and dict(curriculum),
-        "storage_format": storage_format,
-        "include_inspection_file": include_inspection_file,
-        "random_seed": random_seed,
-        "tier_proportions": tier_proportions,
-    }
-    splits = _checked_splits(csv_paths, csv_splits or (None if csv_paths else _splits_of(config)))
+    defaults: dict[str, Any] = {"embedding_dim": PLACEHOLDER, "n_neg": n_neg, "tier_proportions": tier_proportions}
+    defaults |= {"storage_format": storage_format, "include_inspection_file": include_inspection_file}
+    defaults |= {"split_ratios": list(split_ratios), "random_seed": random_seed}
+    defaults |= {"steering_probabilities": steering_probabilities and dict(steering_probabilities)}
+    defaults |= {"curriculum": curriculum and dict(curriculum)}
+    if not csv_splits:
+        said = config.csv_splits if isinstance(config, BuildConfig) else (config or {}).get("csv_splits")
+        csv_splits = None if csv_paths else said
+    splits = _checked_splits(csv_paths, csv_splits)
     settled = _settled(config, defaults, splits, str(cluster_json_path))
     if settled.storage_format != "pt":
         raise NotImplementedError(
             f"storage_format='pt' only, and {settled.storage_format!r} is asked for: build PT files, then call "
             "JASPERSteeringDataset.convert_pt_to_hdf5(output_dir)"
         )
+    seeded: dict[str, Any] = {"show_progress": show_progress, "random_seed": settled.random_seed}
+    embedded: dict[str, Any] = {"batch_size": embedding_batch_size, "normalize_embeddings": normalize_embeddings}
+    embedded |= {"validate": validate_embeddings, "on_empty_keywords": on_empty_keywords}
     merger = CSVMerger(column_aliases)
     with staged(Path(output_dir)) as folder:
         merged = _merged(merger, csv_paths, splits)
         clusters = parse_clusters(cluster_json_path, parse_validate, cosine_threshold)
-        linked = link_sources(
-            merged,
-            clusters,
-            fallback_strategy=link_fallback_strategy,
-            show_progress=show_progress,
-            random_seed=settled.random_seed,
-        )
+        linked = link_sources(merged, clusters, fallback_strategy=link_fallback_strategy, **seeded)
         if skip_rows_without_keywords:
             linked = _with_keywords(linked)
         if settled.include_inspection_file:
             write_json(merger.create_inspection_metadata(linked, cluster_json_path), folder / "inspection.json")
-        embeddings = generate_embeddings(
-            linked,
-            embedding_model,
-            clusters,
-            folder,
-            batch_size=embedding_batch_size,
-            normalize_embeddings=normalize_embeddings,
-            validate=validate_embeddings,
-            on_empty_keywords=on_empty_keywords,
-        )
+        embeddings = generate_embeddings(linked, embedding_model, clusters, folder, **embedded)
         pairs = paired(linked, *(embeddings[f"{kind}_to_id"] for kind in ("question", "source", "keyword")))
         pairs.save(folder)
+        kinds = ("question", "source", "keyword", "centroid")
+        questions, sources, keywords, centroids = (embeddings[f"{kind}_embs"] for kind in kinds)
+        steering = steering_normalize_residual, steering_fallback_strategy
         build_steering(
-            embeddings["question_embs"],
-            embeddings["keyword_embs"],
-            embeddings["centroid_embs"],
-            pairs.index,
-            pairs.clusters,
-            pairs.keyword_ids,
-            folder,
-            steering_normalize_residual,
-            steering_fallback_strategy,
-            show_progress,
-            settled.random_seed,
+            questions, keywords, centroids, pairs.index, pairs.clusters, pairs.keyword_ids, folder, *steering, **seeded
         )
-        mine_negatives(
-            embeddings["source_embs"],
-            embeddings["question_embs"],
-            embeddings["centroid_embs"],
-            pairs.index,
-            pairs.clusters,
-            pairs.source_clusters,
-            settled.n_neg,
-            folder,
-            settled.tier_proportions,
-            adjacent_k,
-            settled.random_seed,
-            show_progress,
-        )
+        clustered, tiers = (pairs.index, pairs.clusters, pairs.source_clusters), (settled.tier_proportions, adjacent_k)
+        mine_negatives(sources, questions, centroids, *clustered, settled.n_neg, folder, *tiers, **seeded)
         _split(settled, linked, pairs.index, pairs.clusters, folder, show_progress)
         finalize_dataset(folder, settled)
     if not isinstance(config, BuildConfig):
@@ -184,16 +147,9 @@ def build_dataset(
 def _csv_origin_split(linked_df: pd.DataFrame, output_dir: Path, show_progress: bool = True) -> dict[str, Tensor]:
     """Splits rows by the files that they came from, and writes ``{tag}_idx.pt`` of each tag.
 
-    Args:
-        linked_df: a row per pair, with a column ``_split_tag``.
-        output_dir: where to.
-        show_progress: whether sizes are logged (INFO).
-
-    Returns:
-        Ascending row numbers, int64, by ``{tag}_idx``.
-
-    Raises:
-        ValueError: if the column is missing, the table empty, or a tag could not be part of a file's name.
+    ``linked_df`` has a row per pair, and a column ``_split_tag``; ``show_progress``: whether sizes are logged (INFO).
+    Returns ascending row numbers, int64, by ``{tag}_idx``. A ``ValueError`` if the column is missing, the table empty,
+    or a tag could not be part of a file's name.
     """
     if TAG not in linked_df.columns:
         raise ValueError(f"the table has no column {TAG}: merge the files of each split with their split's name in it")
@@ -228,10 +184,6 @@ def _settled(
     said = {name: value for name, value in defaults.items() if value is not None}
     fixed = {"clustering_source": clustering_source, "csv_splits": splits}
     return BuildConfig.of({**said, **(config or {}), **fixed}, "config")
-
-
-def _splits_of(config: BuildConfig | Mapping[str, Any] | None) -> Mapping[str, Paths] | None:
-    return config.csv_splits if isinstance(config, BuildConfig) else (config or {}).get("csv_splits")
 
 
 def _checked_splits(csv_paths: Paths, csv_splits: Mapping[str, Paths] | None) -> dict[str, list[str]] | None:
@@ -281,13 +233,7 @@ def _split(
     else:
         _, val, test = config.split_ratios
         written = split_dataset(
-            pairs,
-            clusters,
-            folder,
-            val_ratio=val,
-            test_ratio=test,
-            random_state=config.random_seed,
-            show_progress=show_progress,
+            pairs, clusters, folder, None, val, test, config.random_seed, show_progress=show_progress
         )
     if "test_idx" not in written:  # readers of all three splits find an empty one
         save_tensor_artifact(torch.empty(0, dtype=torch.long), folder, "test_idx.pt")

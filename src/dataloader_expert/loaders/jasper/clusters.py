@@ -76,16 +76,11 @@ class Clusters:
 
 
 def parse_clusters(clustering_json_path: str | Path, validate: bool = True, cosine_threshold: float = 0.7) -> Clusters:
-    """Reads the JSON of a keyword clustering.
+    """Reads the JSON of a keyword clustering: an object of ``metadata`` (with ``n_clusters``), ``cluster_assignments``
+    (keyword to cluster id), ``centroids`` (a list of numbers each), and possibly ``embeddings`` (keyword to list of
+    numbers) and ``cluster_stats`` (id to object with ``topic_descriptors``).
 
-    It is an object of ``metadata`` (with ``n_clusters``), ``cluster_assignments`` (keyword to cluster id),
-    ``centroids`` (a list of numbers each), and possibly ``embeddings`` (keyword to list of numbers) and
-    ``cluster_stats`` (id to object with ``topic_descriptors``).
-
-    Args:
-        clustering_json_path: the file.
-        validate: whether ids, counts and widths are checked.
-        cosine_threshold: in [-1, 1], see :class:`Clusters`.
+    With ``validate`` ids, counts and widths are checked; ``cosine_threshold`` is in [-1, 1], see :class:`Clusters`.
 
     Raises:
         FileNotFoundError: if the file is missing.
@@ -118,10 +113,9 @@ def link_sources(
     show_progress: bool = True,
     random_seed: int = 42,
 ) -> pd.DataFrame:
-    """Adds the cluster of each row: the one of most of its keywords.
+    """A copy of ``df``, which has a row per pair, with the cluster of each: that of most of its keywords, an integer.
 
     Args:
-        df: a row per pair.
         cluster_parser: of :func:`parse_clusters`.
         keywords_col, pair_id_col: columns with a list of keywords, and with a number from 0.
         output_col: column to add or replace.
@@ -130,11 +124,7 @@ def link_sources(
         show_progress: whether what was found is logged (INFO).
         random_seed: of the ``random`` clusters.
 
-    Returns:
-        A copy with that column, integers.
-
-    Raises:
-        ValueError: if a column is missing or the strategy is unknown.
+    A missing column or an unknown strategy is a ``ValueError``.
     """
     needed = {keywords_col, *([pair_id_col] if fallback_strategy == "uniform" else [])}
     missing = sorted(needed - set(df.columns))
@@ -152,9 +142,8 @@ def link_sources(
         others = [int(pair) % count for pair in df[pair_id_col]]
     unknown = sum(cluster is None for cluster in found)
     if unknown:
-        log.warning(
-            "%d of %d pairs have no keyword of any cluster: %s is taken", unknown, len(found), fallback_strategy
-        )
+        text = "%d of %d pairs have no keyword of any cluster: %s is taken"
+        log.warning(text, unknown, len(found), fallback_strategy)
     elif show_progress:
         log.info("%d pairs linked to clusters", len(found))
     return df.assign(**{output_col: [o if c is None else c for c, o in zip(found, others, strict=True)]})

@@ -10,13 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from dataloader_expert.loaders.jasper.atomic import write_json
-from dataloader_expert.loaders.jasper.curriculum import MODES, OLD_KEYS, VARIANTS, Curriculum
+from dataloader_expert.loaders.jasper.curriculum import MODES, VARIANTS, Curriculum, base_probabilities, is_old
 from dataloader_expert.loaders.jasper.tiers import checked_tiers
 
 log = logging.getLogger(__name__)
 
-TOLERANCE = 1e-6
-NEW_KEYS = {"zero_prob_start", "zero_prob_end", "epochs_total"}
 PLACEHOLDER = 1
 """``embedding_dim`` and ``n_neg`` of a configuration that is written before they are known."""
 
@@ -40,8 +38,7 @@ class BuildConfig:
         csv_splits: CSV files of each split, instead of ratios.
         tier_proportions: negatives of each of the four tiers; None: even.
 
-    Raises:
-        ValueError: as :meth:`validate`.
+    Errors are those of :meth:`validate`.
     """
 
     embedding_dim: int
@@ -63,19 +60,14 @@ class BuildConfig:
 
     def __post_init__(self) -> None:
         self.validate()
-        if _is_old(self.curriculum):
+        if is_old(self.curriculum):
             Curriculum.of(self.curriculum)  # says in the log how it runs
 
     def validate(self) -> None:
-        """Checks all fields; useful after one was assigned.
-
-        Raises:
-            ValueError: for the first field that is out of range, by name.
-            TypeError: if ``tier_proportions`` is not a list.
-        """
+        """Checks all fields: one out of range is a ``ValueError``, ``tier_proportions`` in no list a ``TypeError``."""
         if self.csv_splits is None:
             _check_ratios(self.split_ratios)
-        _check_probabilities(self.steering_probabilities)
+        base_probabilities(vars(self))
         if self.storage_format not in ("pt", "hdf5"):
             raise ValueError(f"storage_format must be 'pt' or 'hdf5', got {self.storage_format!r}")
         _check_curriculum(self.curriculum)
@@ -101,11 +93,7 @@ class BuildConfig:
         return asdict(self)
 
     def save(self, path: str | Path) -> None:
-        """Writes all fields as JSON; makes missing folders, replaces an older file in one step.
-
-        Raises:
-            ValueError: as :meth:`validate`; nothing is written then.
-        """
+        """Writes all fields as JSON after :meth:`validate`; makes folders, replaces an older file in one step."""
         self.validate()
         write_json(self.to_dict(), Path(path))
 
@@ -132,14 +120,9 @@ class BuildConfig:
 
     @classmethod
     def of(cls, given: Mapping[str, Any], where: str) -> BuildConfig:
-        """From a mapping; keys that are not fields are named in the log and left out.
+        """From a mapping, which messages call ``where``; keys that are not fields are named in the log and left out.
 
-        Args:
-            given: fields by name.
-            where: what messages call the mapping.
-
-        Raises:
-            ValueError: if a field without default is missing, or one is out of range.
+        A ``ValueError`` if a field without default is missing, or one is out of range.
         """
         known = {f.name: f for f in fields(cls)}
         unknown = sorted(given.keys() - known.keys())
@@ -152,7 +135,7 @@ class BuildConfig:
 
 
 def _check_ratios(ratios: list[float]) -> None:
-    if not abs(sum(ratios) - 1) <= TOLERANCE:
+    if not abs(sum(ratios) - 1) <= 1e-6:
         raise ValueError(f"split_ratios must sum to 1.0, and {ratios} sum to {sum(ratios)}")
     if len(ratios) != 3:
         raise ValueError(f"split_ratios must have exactly 3 values (train, val, test), got {len(ratios)}")
@@ -160,30 +143,12 @@ def _check_ratios(ratios: list[float]) -> None:
         raise ValueError(f"split_ratios must be in [0, 1], got {ratios}")
 
 
-def _check_probabilities(probabilities: Mapping[str, float]) -> None:
-    values = probabilities.values()
-    if not abs(sum(values) - 1) <= TOLERANCE:
-        raise ValueError(f"steering_probabilities must sum to 1.0, got {sum(values)}")
-    if probabilities.keys() != set(VARIANTS):
-        raise ValueError(f"steering_probabilities must have keys {', '.join(VARIANTS)}, got {sorted(probabilities)}")
-    if not all(0 <= value <= 1 for value in values):
-        raise ValueError(f"steering_probabilities must be in [0, 1], got {dict(probabilities)}")
-
-
 def _check_curriculum(curriculum: Mapping[str, Any]) -> None:
     if "mode" not in curriculum:
         raise ValueError(f"curriculum must have 'mode' key, one of {', '.join(MODES)}")
-    if curriculum["mode"] not in MODES:
-        raise ValueError(f"curriculum mode must be one of {', '.join(MODES)}, got {curriculum['mode']!r}")
-    if _is_old(curriculum):
-        return
-    schedule = Curriculum.of(curriculum)
+    schedule = Curriculum(mode=curriculum["mode"]) if is_old(curriculum) else Curriculum.of(curriculum)
     if schedule and not 0 <= schedule.warmup_epochs < schedule.epochs_total:
         raise ValueError(
             f"curriculum has warmup_epochs {schedule.warmup_epochs} of epochs_total {schedule.epochs_total}: "
             "the total must be at least 1, and the warm-up shorter"
         )
-
-
-def _is_old(curriculum: Mapping[str, Any]) -> bool:
-    return bool(OLD_KEYS & curriculum.keys()) and not curriculum.keys() & NEW_KEYS

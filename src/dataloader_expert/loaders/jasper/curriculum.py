@@ -14,6 +14,7 @@ VARIANTS = ("zero", "centroid", "keyword", "residual")
 """Steering variants in the order of their codes, 0 to 3."""
 MODES = ("fixed", "linear", "cosine")
 OLD_KEYS = frozenset({"start_distance", "end_distance"})
+NEW_KEYS = frozenset({"zero_prob_start", "zero_prob_end", "epochs_total"})
 
 
 @dataclass(frozen=True)
@@ -51,23 +52,19 @@ class Curriculum:
         """From a configuration's ``curriculum``; None where it has none, which keeps its base probabilities.
 
         A configuration of the old builder (``start_distance``, ``end_distance``: keys that no dataset ever read) runs
-        as it always did, from 0.5 to 0.1 over 100 epochs, and a warning says so.
-
-        Raises:
-            ValueError: for a value out of range or an unknown key.
+        as it always did, from 0.5 to 0.1 over 100 epochs, with a warning. A value out of range or an unknown key is a
+        ``ValueError``.
         """
         if not config:
             return None
-        given = dict(config)
-        if OLD_KEYS & given.keys() and not {"zero_prob_start", "zero_prob_end", "epochs_total"} & given.keys():
+        if is_old(config):
             logger.warning(
                 "curriculum %s comes from an old builder, and its keys are ignored: it runs as zero_prob_start 0.5, "
                 "zero_prob_end 0.1, epochs_total 100; write these three into config.json to choose them",
-                given,
+                dict(config),
             )
             return Curriculum()
-        for name in OLD_KEYS:
-            given.pop(name, None)
+        given = {name: value for name, value in config.items() if name not in OLD_KEYS}
         unknown = given.keys() - asdict(Curriculum()).keys()
         if unknown:
             raise ValueError(
@@ -86,19 +83,21 @@ class Curriculum:
         return self.zero_prob_start + (self.zero_prob_end - self.zero_prob_start) * progress
 
 
-def base_probabilities(config: Mapping[str, Any]) -> dict[str, float]:
-    """The four probabilities of ``steering_probabilities``, checked.
+def is_old(curriculum: Mapping[str, Any]) -> bool:
+    """Whether it has keys of the old builder only."""
+    return bool(OLD_KEYS & curriculum.keys()) and not curriculum.keys() & NEW_KEYS
 
-    Raises:
-        ValueError: if they are not four numbers from 0 that sum to 1.
-    """
-    given = dict(config["steering_probabilities"])
+
+def base_probabilities(config: Mapping[str, Any]) -> dict[str, float]:
+    """The four ``steering_probabilities``; a ``ValueError`` if they are not in [0, 1] or do not sum to 1."""
+    given = {name: float(value) for name, value in dict(config["steering_probabilities"]).items()}
     if given.keys() != set(VARIANTS):
-        raise ValueError(f"steering_probabilities has keys {sorted(given)}; it must have keys {', '.join(VARIANTS)}")
-    values = [float(given[v]) for v in VARIANTS]
-    if not all(math.isfinite(v) and v >= 0 for v in values) or abs(sum(values) - 1) > 1e-6:
-        raise ValueError(f"steering_probabilities are {given}; they must be at least 0 and sum to 1")
-    return dict(zip(VARIANTS, values, strict=True))
+        raise ValueError(f"steering_probabilities must have keys {', '.join(VARIANTS)}, got {sorted(given)}")
+    if not abs(sum(given.values()) - 1) <= 1e-6:
+        raise ValueError(f"steering_probabilities must sum to 1.0, got {sum(given.values())}")
+    if not all(0 <= value <= 1 for value in given.values()):
+        raise ValueError(f"steering_probabilities must be in [0, 1], got {given}")
+    return {variant: given[variant] for variant in VARIANTS}
 
 
 def probabilities(base: Mapping[str, float], curriculum: Curriculum | None, epoch: int) -> dict[str, float]:

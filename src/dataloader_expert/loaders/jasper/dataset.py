@@ -6,7 +6,6 @@ import logging
 import operator
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Literal
 
 import numpy as np
@@ -19,13 +18,7 @@ from dataloader_expert.loaders.jasper.curriculum import VARIANTS, Curriculum, ba
 from dataloader_expert.loaders.jasper.integrity import check, check_negatives, check_split
 from dataloader_expert.loaders.jasper.opening import chosen_format, open_tables, with_negatives
 from dataloader_expert.loaders.jasper.stored import KEYWORDS, SPLITS, TENSORS
-from dataloader_expert.loaders.jasper.tables import (
-    Tables,
-    read_config,
-    read_negatives,
-    read_split,
-    read_tables,
-)
+from dataloader_expert.loaders.jasper.tables import Tables, read_config, read_negatives, read_split, read_tables
 from dataloader_expert.loaders.jasper.variants import RULES, AccessStream, by_pair
 
 logger = logging.getLogger(__name__)
@@ -72,8 +65,7 @@ class JASPERSteeringDataset(Dataset[Sample]):
         variant_rule: see above.
 
     Raises:
-        ValueError: if the directory, its configuration or a split is missing, or its data break a rule; the message
-            names tensor and row.
+        ValueError: with tensor and row: if the directory, configuration or split is missing, or data break a rule.
         FileNotFoundError: if a tensor's file is missing.
         KeyError: if the configuration lacks ``embedding_dim``, ``n_neg`` or ``steering_probabilities``.
     """
@@ -114,17 +106,9 @@ class JASPERSteeringDataset(Dataset[Sample]):
         self._followed: tuple[int, ...] = ()
         self._reloaded = 0
         self.set_epoch(epoch)
-        logger.info(
-            "%s of %s: %d samples, format=%s, mmap=%s, device=%s, memory=%.1f MB, %s",
-            split,
-            self.dataset_dir,
-            len(self),
-            self.storage_format,
-            use_mmap,
-            self.device,
-            self.memory_usage_mb(),
-            "read" if fresh else "shared with a dataset that is open",
-        )
+        text = "%s of %s: %d samples, format=%s, mmap=%s, device=%s, memory=%.1f MB, %s"
+        held = self.memory_usage_mb(), "read" if fresh else "shared with a dataset that is open"
+        logger.info(text, split, self.dataset_dir, len(self), self.storage_format, use_mmap, self.device, *held)
 
     @property
     def current_epoch(self) -> int:
@@ -152,11 +136,7 @@ class JASPERSteeringDataset(Dataset[Sample]):
         return len(self.split_indices)
 
     def __getitem__(self, idx: int) -> Sample:
-        """The sample at ``idx`` in [0, len); its tensors are views, except the negatives.
-
-        Raises:
-            IndexError: if ``idx`` is out of range; negative indices are.
-        """
+        """The sample at ``idx`` in [0, len), else an ``IndexError``; its tensors are views, except the negatives."""
         at, tables = _position(idx, len(self)), self._tables
         variant = int(self._variants_at([at])[0])
         pair = int(self.split_indices[at])
@@ -176,11 +156,7 @@ class JASPERSteeringDataset(Dataset[Sample]):
         }
 
     def __getitems__(self, indices: Sequence[int]) -> Gathered:
-        """A batch in one gather per field; what ``DataLoader`` calls.
-
-        Raises:
-            IndexError: if an index is out of range.
-        """
+        """A batch in one gather per field; what ``DataLoader`` calls. An index out of range is an ``IndexError``."""
         at = torch.from_numpy(np.array(indices, dtype=np.int64))  # twice as fast as torch.tensor
         if self.device.type != "cpu":
             self._checked(at)  # there an index out of range would end the process
@@ -211,22 +187,14 @@ class JASPERSteeringDataset(Dataset[Sample]):
         )
 
     def set_epoch(self, epoch: int) -> None:
-        """Sets the epoch of curriculum and variants, in running workers too.
-
-        Raises:
-            ValueError: if ``epoch`` is not an integer of at least 0.
-        """
+        """Sets the epoch of curriculum and variants, from 0, else a ``ValueError``; in running workers too."""
         if not isinstance(epoch, int | np.integer) or isinstance(epoch, bool) or epoch < 0:
             raise ValueError(f"epoch is {epoch!r}; it is an integer from 0")
         self._orders[0] = int(epoch)
         self._followed = ()
 
     def force_steering(self, variant: Variant | None) -> None:
-        """Sets one variant for all samples, in running workers too; None: by the rule again.
-
-        Raises:
-            ValueError: if ``variant`` is not one of the four.
-        """
+        """Sets one of the four variants, else a ``ValueError``, for all samples, in workers too; None: by the rule."""
         if variant is not None and variant not in VARIANTS:
             raise ValueError(f"Invalid steering variant {variant!r}; it is one of {', '.join(VARIANTS)}, or None")
         self._orders[1] = -1 if variant is None else VARIANTS.index(variant)
@@ -234,8 +202,7 @@ class JASPERSteeringDataset(Dataset[Sample]):
     def reload_negatives(self) -> None:
         """Reads hard negatives and tiers again, and replaces both after checking them; running workers follow.
 
-        Raises:
-            FileNotFoundError, ValueError: if they are missing or break a rule; the old ones then stay.
+        Missing ones are a ``FileNotFoundError``, those that break a rule a ``ValueError``; the old ones then stay.
         """
         self._reload()
         self._orders[2] += 1
@@ -251,11 +218,7 @@ class JASPERSteeringDataset(Dataset[Sample]):
         return {"epoch": self.current_epoch, "probabilities": self.steering_probs, "counts": counts}
 
     def subset_by_cluster(self, cluster_id: int) -> torch.utils.data.Subset[Sample]:
-        """The samples of one cluster, as a ``Subset``.
-
-        Raises:
-            ValueError: if there is no such cluster.
-        """
+        """The samples of one cluster, as a ``Subset``; a ``ValueError`` if there is no such cluster."""
         if not 0 <= cluster_id < len(self.centroid_embs):
             raise ValueError(f"cluster_id is {cluster_id}; there are {len(self.centroid_embs)} clusters, from 0")
         own = self.pair_cluster_id.index_select(0, self.split_indices) == cluster_id
@@ -286,9 +249,7 @@ class JASPERSteeringDataset(Dataset[Sample]):
     def __enter__(self) -> JASPERSteeringDataset:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     @staticmethod
@@ -309,9 +270,7 @@ class JASPERSteeringDataset(Dataset[Sample]):
     def convert_pt_to_hdf5(dataset_dir: str | Path, compression: str | None = "gzip") -> None:
         """Writes ``dataset.h5`` from the PT files, which stay. It is enough by itself, with ``config.json``.
 
-        Raises:
-            ImportError: without h5py.
-            ValueError: without PT files, or where they break a rule.
+        An ``ImportError`` without h5py; a ``ValueError`` without PT files, or where they break a rule.
         """
         if not hdf5.available():
             raise ImportError("h5py is required to write HDF5: pip install 'dataloader-expert[hdf5]'")
@@ -321,11 +280,10 @@ class JASPERSteeringDataset(Dataset[Sample]):
         as_of = max(p.stat().st_mtime_ns for p in directory.glob("*.pt"))  # before they are read: later ones are newer
         tables = read_tables(directory, "pt", mapped=False)
         check(tables)
-        named = dict(tables.tensors())
-        named["keyword_flat"], named["keyword_ends"] = tables.pair_keyword_ids.flat, tables.pair_keyword_ids.ends
-        rows: dict[str, torch.Tensor] = {
-            s: read_split(directory, s, "pt") for s in SPLITS if (directory / f"{s}_idx.pt").exists()
-        }
+        lists = tables.pair_keyword_ids
+        named = {**tables.tensors(), "keyword_flat": lists.flat, "keyword_ends": lists.ends}
+        there = [split for split in SPLITS if (directory / f"{split}_idx.pt").exists()]
+        rows: dict[str, torch.Tensor] = {split: read_split(directory, split, "pt") for split in there}
         for split, its in rows.items():
             check_split(its, len(tables.pair_index), split, {s: r for s, r in rows.items() if s != split})
         hdf5.write(directory / hdf5.FILE, named, rows, compression, as_of)
@@ -344,18 +302,14 @@ class JASPERSteeringDataset(Dataset[Sample]):
 
     def _match(self, tables: Tables) -> None:
         """The configuration's sizes are those of the tensors."""
+        said = f"in {self.dataset_dir / 'config.json'}: correct one of them"
         for name in ("question_embs", "source_embs", "centroid_embs", "keyword_embs"):
             width = getattr(tables, name).shape[1]
             if width != self.embedding_dim:
-                raise ValueError(
-                    f"{name} has dimension {width}, but embedding_dim is {self.embedding_dim} in "
-                    f"{self.dataset_dir / 'config.json'}: correct one of them"
-                )
-        if tables.hard_negatives.shape[1] != self.n_neg:
-            raise ValueError(
-                f"hard_negatives has {tables.hard_negatives.shape[1]} per pair, but n_neg is {self.n_neg} in "
-                f"{self.dataset_dir / 'config.json'}: correct one of them"
-            )
+                raise ValueError(f"{name} has dimension {width}, but embedding_dim is {self.embedding_dim} {said}")
+        count = tables.hard_negatives.shape[1]
+        if count != self.n_neg:
+            raise ValueError(f"hard_negatives has {count} per pair, but n_neg is {self.n_neg} {said}")
 
     def _other_splits(self) -> dict[str, torch.Tensor]:
         found: dict[str, torch.Tensor] = {}

@@ -46,9 +46,8 @@ def draw_untaken(pool: Tensor, taken: Tensor, count: int, rng: np.random.Generat
 def filled(rows: Tensor, more: Tensor) -> Tensor:
     """Without :data:`NONE`: instead come a row's ``more`` in order, and where these are :data:`NONE`, its own again.
 
-    Args:
-        rows: int64 [rows, columns], at least one number in each.
-        more: int64 [rows, any], at least as many columns as a row has gaps.
+    Of the ``rows``, int64 [rows, columns], each has a number; ``more``, int64 [rows, any], has a column for each gap of
+    a row.
     """
     gap = rows == NONE
     nth = (gap.cumsum(dim=1) - 1).clamp(min=0)

@@ -34,19 +34,17 @@ def generate_embeddings(
     validate: bool = True,
     on_empty_keywords: str = "none",
 ) -> dict[str, Any]:
-    """Embeds what a table holds.
+    """Embeds what a table with a row per pair holds.
 
     Keywords are those of the clusters, with their own embeddings if the clustering has any; without clusters those of
     the table. Centroids are the clustering's.
 
     Args:
-        df: a row per pair.
         embedding_model: has ``embed_documents(texts)``, as in LangChain, or ``encode(texts, batch_size=…,
             show_progress_bar=…, convert_to_numpy=…, normalize_embeddings=…)``, as in sentence-transformers. Both
             return one row per text.
         cluster_parser: of :func:`~dataloader_expert.loaders.jasper.clusters.parse_clusters`.
-        output_dir: where ``question_embs.pt``, ``source_embs.pt``, ``keyword_embs.pt`` and ``centroid_embs.pt`` are
-            written; None: nowhere.
+        output_dir: of ``question_embs.pt``, ``source_embs.pt``, ``keyword_embs.pt``, ``centroid_embs.pt``; None: none.
         question_col, source_col, keywords_col: columns of texts, texts, and lists of keywords.
         batch_size: texts that ``encode`` takes at a time.
         normalize_embeddings: whether what the model returns gets length 1.
@@ -60,55 +58,45 @@ def generate_embeddings(
 
     Raises:
         TypeError: if the model has neither method.
-        ValueError: if the table has no rows, widths differ, or values are refused.
+        ValueError: if the table has no rows, the model returns another number of rows, or widths or values are refused.
     """
     if on_empty_keywords not in EMPTY_KEYWORDS:
         raise ValueError(f"on_empty_keywords is {on_empty_keywords!r}; it is one of {', '.join(EMPTY_KEYWORDS)}")
     if not len(df):
         raise ValueError("the table has no rows, so there is nothing to embed")
-    questions, sources = _rows_of(df[question_col]), _rows_of(df[source_col])
-    keywords = _rows_of(_vocabulary(df[keywords_col], cluster_parser))
+    if cluster_parser is not None:
+        words = sorted(cluster_parser.embeddings or cluster_parser.assignments)
+    else:
+        words = sorted({normalized(word) for cell in df[keywords_col] for word in cell})
+    questions, sources, keywords = map(_rows_of, (df[question_col], df[source_col], words))
     if not keywords and on_empty_keywords == "raise":
         raise ValueError("there are no keywords: cluster some, or allow it by on_empty_keywords='none'")
 
     def embed(texts: Iterable[str]) -> Tensor:
         return embedded(embedding_model, list(texts), batch_size, normalize_embeddings)
 
-    tensors: dict[str, Tensor | None] = {"question_embs": embed(questions), "source_embs": embed(sources)}
+    made = {"question_embs": embed(questions), "source_embs": embed(sources)}
     if cluster_parser is not None and cluster_parser.embeddings:
         vectors = [cluster_parser.embeddings[word] for word in keywords]
-        tensors["keyword_embs"] = torch.from_numpy(np.stack(vectors))
+        made["keyword_embs"] = torch.from_numpy(np.stack(vectors))
     else:
-        tensors["keyword_embs"] = embed(keywords) if keywords else torch.empty(0, _width(tensors["question_embs"]))
-    tensors["centroid_embs"] = None if cluster_parser is None else torch.from_numpy(cluster_parser.centroids)
-    made = {name: tensor for name, tensor in tensors.items() if tensor is not None}
-    _check_widths(made)
-    if validate:
-        for name, tensor in made.items():
-            _check_values(tensor, name)
-    if output_dir is not None:
-        for name, tensor in made.items():
-            save_tensor_artifact(tensor, output_dir, f"{name}.pt", validate=False)
-    return {**tensors, "question_to_id": questions, "source_to_id": sources, "keyword_to_id": keywords}
+        made["keyword_embs"] = embed(keywords) if keywords else torch.empty(0, made["question_embs"].shape[1])
+    if cluster_parser is not None:
+        made["centroid_embs"] = torch.from_numpy(cluster_parser.centroids)
+    _check(made, validate)
+    for name, tensor in made.items() if output_dir is not None else ():
+        save_tensor_artifact(tensor, str(output_dir), f"{name}.pt", validate=False)
+    rows = {"question_to_id": questions, "source_to_id": sources, "keyword_to_id": keywords}
+    return {"centroid_embs": None, **made, **rows}
 
 
 def embedded(model: Any, texts: Sequence[str], batch_size: int, normalize: bool) -> Tensor:
-    """Rows of ``texts``, float32 [texts, width].
-
-    Raises:
-        TypeError: if the model has neither ``embed_documents`` nor ``encode``.
-        ValueError: if it does not return one row per text.
-    """
+    """Rows of ``texts``, float32 [texts, width]; errors as of :func:`generate_embeddings`."""
     if hasattr(model, "embed_documents"):
         rows = model.embed_documents(list(texts))
     elif hasattr(model, "encode"):
-        rows = model.encode(
-            list(texts),
-            batch_size=batch_size,
-            show_progress_bar=False,
-            convert_to_numpy=True,
-            normalize_embeddings=normalize,
-        )
+        how = {"batch_size": batch_size, "show_progress_bar": False, "convert_to_numpy": True}
+        rows = model.encode(list(texts), normalize_embeddings=normalize, **how)
     else:
         raise TypeError(f"embedding_model is {type(model).__name__}; it needs a method embed_documents or encode")
     values = torch.as_tensor(np.asarray(rows, np.float32)).clone()
@@ -119,33 +107,22 @@ def embedded(model: Any, texts: Sequence[str], batch_size: int, normalize: bool)
     return torch.nn.functional.normalize(values) if normalize else values
 
 
-def _vocabulary(cells: Iterable[Iterable[str]], clusters: Clusters | None) -> list[str]:
-    if clusters is not None:
-        return sorted(clusters.embeddings or clusters.assignments)
-    return sorted({normalized(word) for words in cells for word in words})
-
-
 def _rows_of(texts: Iterable[str]) -> dict[str, int]:
     return {text: row for row, text in enumerate(dict.fromkeys(texts))}
 
 
-def _width(tensor: Tensor | None) -> int:
-    return 0 if tensor is None else tensor.shape[1]
-
-
-def _check_widths(tensors: dict[str, Tensor]) -> None:
+def _check(tensors: dict[str, Tensor], values: bool) -> None:
+    """They have one width; with ``values`` also no NaN, infinity or row of zeros."""
     widths = {name: tensor.shape[1] for name, tensor in tensors.items()}
     if len(set(widths.values())) > 1:
         listed = ", ".join(f"{name} {width}" for name, width in widths.items())
         raise ValueError(
             f"embeddings differ in width ({listed}): cluster keywords with the model that embeds the texts"
         )
-
-
-def _check_values(tensor: Tensor, name: str) -> None:
-    validate_no_nan_inf(tensor, name)
-    zero = (tensor == 0).all(dim=1).nonzero()
-    if len(zero):
-        raise ValueError(
-            f"{name} has {len(zero)} rows of zeros, the first is {int(zero[0])}, which have no direction: remove these texts"
-        )
+    for name, tensor in tensors.items() if values else ():
+        validate_no_nan_inf(tensor, name)
+        zero = (tensor == 0).all(dim=1).nonzero()
+        if len(zero):
+            raise ValueError(
+                f"{name} has {len(zero)} rows of zeros, the first is {int(zero[0])}, which have no direction: remove these texts"
+            )

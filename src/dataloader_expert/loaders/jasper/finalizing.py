@@ -1,4 +1,4 @@
-"""The last step of a build: checks and counts what is in the directory."""
+"""The last step of a build: checks and counts what is in the directory, and reports it in numbers."""
 
 from __future__ import annotations
 
@@ -11,24 +11,25 @@ from torch import Tensor
 
 from dataloader_expert.loaders.jasper.config import PLACEHOLDER, BuildConfig
 from dataloader_expert.loaders.jasper.integrity import check_finished
-from dataloader_expert.loaders.jasper.reporting import report
-from dataloader_expert.loaders.jasper.stored import KEYWORDS, SPLITS, TENSORS
+from dataloader_expert.loaders.jasper.stored import KEYWORDS, SPLITS, STEERING, TENSORS
 from dataloader_expert.loaders.jasper.tables import Tables, read_split, read_tables
+from dataloader_expert.loaders.jasper.tiers import TIERS
 
 log = logging.getLogger(__name__)
 
 CONFIG = "config.json"
+COUNTED = {
+    "n_pairs": "pair_index",
+    "n_questions": "question_embs",
+    "n_sources": "source_embs",
+    "n_keywords": "keyword_embs",
+    "n_clusters": "centroid_embs",
+}
+"""What a configuration counts, and whose rows they are."""
 
 
 class DatasetFinalizer:
-    """Checks a directory of PT files, and completes it to a data set.
-
-    Args:
-        output_dir: the directory.
-
-    Raises:
-        FileNotFoundError: if it is missing.
-    """
+    """Checks a directory of PT files, and completes it to a data set; a ``FileNotFoundError`` if it is missing."""
 
     REQUIRED_PT_FILES: ClassVar[tuple[str, ...]] = tuple(
         f"{name}.pt" for name in (*TENSORS, KEYWORDS, *(f"{split}_idx" for split in SPLITS))
@@ -46,8 +47,7 @@ class DatasetFinalizer:
         """Checks the files, and completes the configuration from them.
 
         Args:
-            config: what the data set was built with; None: ``config.json`` of the directory, or without one a new
-                configuration.
+            config: what the data set was built with; None: ``config.json`` of the directory, or a new one.
             clustering_source: where the clusters came from; None: as the configuration says.
             save: whether ``config.json`` is written.
 
@@ -60,19 +60,11 @@ class DatasetFinalizer:
             TypeError, ValueError: naming the first rule that the files or the configuration break.
         """
         chosen = self._config(config, clustering_source)
-        tables, _ = self._checked(chosen)
-        _match(chosen, tables)
-        chosen.embedding_dim, chosen.n_neg = tables.question_embs.shape[1], tables.hard_negatives.shape[1]
+        sizes = _matching(chosen, self._checked(chosen)[0])
+        chosen.embedding_dim, chosen.n_neg = sizes.pop("embedding_dim"), sizes.pop("n_neg")
         if clustering_source is not None:
             chosen.clustering_source = str(clustering_source)
-        counted = (
-            tables.pair_index,
-            tables.question_embs,
-            tables.source_embs,
-            tables.keyword_embs,
-            tables.centroid_embs,
-        )
-        chosen.update_post_build(*map(len, counted))
+        chosen.update_post_build(**sizes)
         if save:
             self.write_config(chosen)
         return chosen
@@ -80,17 +72,10 @@ class DatasetFinalizer:
     def validate(self, config: BuildConfig | None = None) -> None:
         """All checks of :meth:`finalize`, with the same errors; nothing is changed or written."""
         chosen = self._config(config, "unknown")
-        _match(chosen, self._checked(chosen)[0])
+        _matching(chosen, self._checked(chosen)[0])
 
     def write_config(self, config: BuildConfig) -> Path:
-        """Writes ``config.json``, replacing an older one in one step.
-
-        Returns:
-            Its path.
-
-        Raises:
-            ValueError: if a field is out of range.
-        """
+        """Writes ``config.json`` in one step and returns its path; a field out of range is a ``ValueError``."""
         path = self.output_dir / CONFIG
         config.save(path)
         log.info("%s written: %s pairs", path, config.n_pairs)
@@ -105,7 +90,21 @@ class DatasetFinalizer:
             vectors, zero vectors; cosine distance to the centroid), ``negatives`` (per tier, pairs with repeats),
             ``keywords`` (per pair), ``pairs_per_cluster`` and ``relevance``, spreads as ``min``, ``mean``, ``max``.
         """
-        return report(*self._checked(self._config(config, "unknown")))
+        tables, splits = self._checked(self._config(config, "unknown"))
+        sizes, steering = _sizes(tables), {n.removeprefix("steering_"): _lengths(getattr(tables, n)) for n in STEERING}
+        keywords = tables.pair_keyword_ids.ends.diff(prepend=torch.zeros(1, dtype=torch.int64))
+        return {
+            **sizes,
+            "splits": {s: {"n_pairs": len(rows), "share": len(rows) / sizes["n_pairs"]} for s, rows in splits.items()},
+            "steering": {**steering, "centroid_distance": _spread(tables.centroid_distances)},
+            "negatives": _negatives(tables.hard_negatives, tables.negative_tiers),
+            "keywords": {
+                "mean_per_pair": keywords.double().mean().item(),
+                "pairs_without": int((keywords == 0).sum()),
+            },
+            "pairs_per_cluster": _spread(torch.bincount(tables.pair_cluster_id, minlength=sizes["n_clusters"])),
+            "relevance": _spread(tables.pair_relevance),
+        }
 
     def _config(self, config: BuildConfig | None, clustering_source: str | Path | None) -> BuildConfig:
         if config is None and (self.output_dir / CONFIG).exists():
@@ -130,9 +129,10 @@ class DatasetFinalizer:
                 f"Missing required dataset files in {self.output_dir}: {', '.join(missing)}. Build it again"
             )
         tables = read_tables(self.output_dir, "pt", mapped=False)
-        there = [split for split in SPLITS if split != "test" or not without_test]
         splits: dict[str, Tensor] = {split: torch.empty(0, dtype=torch.long) for split in SPLITS}
-        splits |= {split: read_split(self.output_dir, split, "pt") for split in there}
+        splits |= {
+            split: read_split(self.output_dir, split, "pt") for split in (SPLITS[:-1] if without_test else SPLITS)
+        }
         check_finished(tables, splits, needs_test)
         return tables, splits
 
@@ -147,9 +147,35 @@ def finalize_dataset(
     return DatasetFinalizer(output_dir).finalize(config, clustering_source, save)
 
 
-def _match(config: BuildConfig, tables: Tables) -> None:
-    found = {"embedding_dim": tables.question_embs.shape[1], "n_neg": tables.hard_negatives.shape[1]}
-    for name, value in found.items():
-        said = getattr(config, name)
-        if said not in (PLACEHOLDER, value):
-            raise ValueError(f"Config {name} is {said}, and the files have {value}: correct the one that is wrong")
+def _sizes(tables: Tables) -> dict[str, int]:
+    """Counts, width, and negatives per pair."""
+    counts = {name: len(getattr(tables, rows)) for name, rows in COUNTED.items()}
+    return counts | {"embedding_dim": tables.question_embs.shape[1], "n_neg": tables.hard_negatives.shape[1]}
+
+
+def _matching(config: BuildConfig, tables: Tables) -> dict[str, int]:
+    """The sizes, which must not differ from the configuration's."""
+    sizes = _sizes(tables)
+    for name in ("embedding_dim", "n_neg"):
+        if getattr(config, name) not in (PLACEHOLDER, sizes[name]):
+            said = f"Config {name} is {getattr(config, name)}, and the files have {sizes[name]}"
+            raise ValueError(f"{said}: correct the one that is wrong")
+    return sizes
+
+
+def _lengths(vectors: Tensor) -> dict[str, Any]:
+    lengths = vectors.float().norm(dim=1)
+    return {**_spread(lengths), "zero_vectors": int((lengths == 0).sum())}
+
+
+def _spread(values: Tensor) -> dict[str, float]:
+    real = values.double()
+    return {"min": real.min().item(), "mean": real.mean().item(), "max": real.max().item()}
+
+
+def _negatives(negatives: Tensor, tiers: Tensor) -> dict[str, Any]:
+    counts = torch.bincount(tiers.long().flatten(), minlength=TIERS + 1).tolist()
+    ordered = negatives.sort(dim=1).values
+    repeated = (ordered[:, 1:] == ordered[:, :-1]).any(dim=1)
+    per_tier = {str(tier): counts[tier] for tier in range(1, TIERS + 1)}
+    return {"per_tier": per_tier, "pairs_with_repeats": int(repeated.sum())}

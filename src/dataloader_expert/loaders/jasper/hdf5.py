@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from dataloader_expert.loaders.jasper.atomic import replacing
 from dataloader_expert.loaders.jasper.stored import TENSORS
 
 FILE = "dataset.h5"
@@ -27,16 +28,22 @@ def available() -> bool:
     return find_spec("h5py") is not None
 
 
-def read(path: Path, names: Iterable[str] | None = None) -> dict[str, torch.Tensor]:
-    """The tensors of ``names`` (None: all).
-
-    Raises:
-        ValueError: if one is missing.
-    """
+def _file(path: Path, mode: str = "r") -> Any:
     import h5py
 
+    return h5py.File(path, mode)
+
+
+def newer_than(archive: Path, directory: Path) -> list[str]:
+    """PT files written after ``archive``."""
+    made = archive.stat().st_mtime_ns
+    return sorted(p.name for p in directory.glob("*.pt") if p.stat().st_mtime_ns > made)
+
+
+def read(path: Path, names: Iterable[str] | None = None) -> dict[str, torch.Tensor]:
+    """The tensors of ``names`` (None: all); a ``ValueError`` if one is missing."""
     found = {}
-    with h5py.File(path, "r") as file:
+    with _file(path) as file:
         for name in PATHS if names is None else names:
             if PATHS[name] in file:
                 found[name] = _tensor(file[PATHS[name]])
@@ -45,22 +52,19 @@ def read(path: Path, names: Iterable[str] | None = None) -> dict[str, torch.Tens
                     found.update(_old_lists(file[OLD_LISTS]))
             else:
                 raise ValueError(f"{path} has no {PATHS[name]}: run convert_pt_to_hdf5 again")
-    return {n: t.to(torch.int64) if t.dtype in _INTEGERS else t for n, t in found.items()}
+    narrow = (torch.int8, torch.int16, torch.int32)
+    return {n: t.to(torch.int64) if t.dtype in narrow else t for n, t in found.items()}
 
 
 def splits(path: Path) -> list[str]:
     """The names of the splits that the file ``path`` holds."""
-    import h5py
-
-    with h5py.File(path, "r") as file:
+    with _file(path) as file:
         return list(file["splits"]) if "splits" in file else []
 
 
 def read_split(path: Path, split: str) -> torch.Tensor:
     """Pair rows of a split, as stored."""
-    import h5py
-
-    with h5py.File(path, "r") as file:
+    with _file(path) as file:
         return _tensor(file[f"splits/{split}"])
 
 
@@ -69,26 +73,16 @@ def write(
 ) -> None:
     """Writes all of :data:`PATHS` and the splits' ``rows``, compressed by ``how``; whole or not at all.
 
-    Args:
-        as_of: nanoseconds; becomes the file's time of writing, so that what was written since then is newer.
+    ``as_of``, in nanoseconds, becomes the file's time of writing, so that what was written since then is newer.
     """
-    import h5py
-
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    try:
-        with h5py.File(partial, "w") as file:
-            named = {PATHS[name]: tensor for name, tensor in tensors.items()}
-            named |= {f"splits/{split}": of_split for split, of_split in rows.items()}
+    named = {PATHS[name]: tensor for name, tensor in tensors.items()}
+    named |= {f"splits/{split}": of_split for split, of_split in rows.items()}
+    with replacing(path) as partial:
+        with _file(partial, "w") as file:
             for place, tensor in named.items():
                 values = tensor.cpu().numpy()
                 file.create_dataset(place, data=values, compression=how if values.size else None)
         os.utime(partial, ns=(as_of, as_of))
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
-
-
-_INTEGERS = (torch.int8, torch.int16, torch.int32)
 
 
 def _tensor(dataset: Any) -> torch.Tensor:

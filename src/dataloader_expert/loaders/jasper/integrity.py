@@ -21,11 +21,7 @@ ROUNDING = 1e-5
 
 
 def check(tables: Tables) -> None:
-    """Every rule that needs no configuration and no split.
-
-    Raises:
-        ValueError: naming the first rule that is broken.
-    """
+    """Every rule that needs no configuration and no split; a ``ValueError`` names the first that is broken."""
     pairs = len(tables.pair_index)
     rows_in(tables.pair_index[:, 0], len(tables.question_embs), "pair_index", "question")
     rows_in(tables.pair_index[:, 1], len(tables.source_embs), "pair_index", "source")
@@ -54,14 +50,9 @@ def check(tables: Tables) -> None:
 
 
 def check_finished(tables: Tables, splits: Mapping[str, torch.Tensor], needs_test: bool) -> None:
-    """All rules of :func:`check`, and further ones for a built data set.
+    """All rules of :func:`check`, and those of a built data set, whose test split has pairs if it ``needs_test``.
 
-    Args:
-        splits: pair rows of train, val and test.
-        needs_test: whether the test split must have pairs.
-
-    Raises:
-        ValueError: naming the first rule that is broken.
+    ``splits`` are pair rows of train, val and test.
     """
     check(tables)
     pairs, own = len(tables.pair_index), _own_sources(tables)
@@ -82,11 +73,7 @@ def check_finished(tables: Tables, splits: Mapping[str, torch.Tensor], needs_tes
 
 
 def check_negatives(negatives: torch.Tensor, tiers: torch.Tensor, sources: int) -> None:
-    """Rows of sources, and tiers 1 to 4 of the same shape.
-
-    Raises:
-        ValueError: if that does not hold.
-    """
+    """Rows of sources, and tiers 1 to 4 of the same shape; else a ``ValueError``."""
     rows_in(negatives, sources, "hard_negatives", "source")
     if tiers.shape != negatives.shape:
         raise ValueError(
@@ -98,11 +85,7 @@ def check_negatives(negatives: torch.Tensor, tiers: torch.Tensor, sources: int) 
 
 
 def check_split(rows: torch.Tensor, pairs: int, split: str, others: Mapping[str, torch.Tensor]) -> None:
-    """Rows of pairs that exist, none twice, and none that is in another split.
-
-    Raises:
-        ValueError: if that does not hold.
-    """
+    """Rows of pairs that exist, none twice, and none that is in another split; else a ``ValueError``."""
     if not len(rows):
         logger.warning("split %s is empty", split)
         return
@@ -125,11 +108,7 @@ def check_split(rows: torch.Tensor, pairs: int, split: str, others: Mapping[str,
 
 
 def rows_in(rows: torch.Tensor, count: int, name: str, of: str) -> None:
-    """Every value is a row of ``count`` rows.
-
-    Raises:
-        ValueError: naming the largest or smallest that is not.
-    """
+    """Every value is a row of ``count`` rows; else a ``ValueError`` names the largest or smallest."""
     if not rows.numel():
         return
     low, high = (int(v) for v in torch.aminmax(rows))
@@ -139,11 +118,7 @@ def rows_in(rows: torch.Tensor, count: int, name: str, of: str) -> None:
 
 
 def finite(values: torch.Tensor, name: str) -> None:
-    """No NaN, no infinity.
-
-    Raises:
-        ValueError: naming the first row that has one.
-    """
+    """No NaN, no infinity; else a ``ValueError`` names the first row that has one."""
     if not values.numel():
         return
     low, high = torch.aminmax(values)  # both are NaN where a value is
@@ -155,11 +130,7 @@ def finite(values: torch.Tensor, name: str) -> None:
 
 
 def within(values: torch.Tensor, low: float, high: float, name: str) -> None:
-    """Finite and between ``low`` and ``high``, but for rounding.
-
-    Raises:
-        ValueError: if that does not hold.
-    """
+    """Finite and between ``low`` and ``high``, but for rounding; else a ``ValueError``."""
     finite(values, name)
     if values.numel():
         least, most = (float(v) for v in torch.aminmax(values))

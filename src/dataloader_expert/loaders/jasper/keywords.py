@@ -15,27 +15,20 @@ NOTHING = {"", "nan", "none", "null"}
 
 @dataclass(frozen=True)
 class KeywordRules:
-    """Which entries of lists of objects count.
-
-    Args:
-        min_confidence: of ``{"term", "confidence", "type"}``.
-        types: of such, None: any.
-        min_probability: of ``{"topic_descriptor", "probability"}``.
-    """
+    """Which entries count: ``{"term", "confidence", "type"}`` and ``{"topic_descriptor", "probability"}``."""
 
     min_confidence: float = 0.0
     types: Sequence[str] | None = None
+    """None: any."""
     min_probability: float = 0.5
 
     def parse(self, cell: object) -> list[str]:
         """Keywords in order, each once, without blanks around them.
 
-        Args:
-            cell: a list; or text: a list as JSON or as Python prints it, or words between commas. Entries are words or
-                objects, see above. None, NaN and blank text stand for no keywords.
+        ``cell`` is a list; or text: a list as JSON or as Python prints it, or words between commas. Entries are words
+        or objects, see above. None, NaN and blank text stand for no keywords.
         """
-        entries = _entries(cell)
-        words = (self._word(entry) for entry in entries)
+        words = map(self._word, _entries(cell))
         return list(dict.fromkeys(word.strip() for word in words if word and word.strip()))
 
     def _word(self, entry: Any) -> str | None:
@@ -44,9 +37,9 @@ class KeywordRules:
             return None if entry is None else str(entry)
         if TERM in entry:
             kind_counts = self.types is None or entry.get("type") in self.types
-            counts = kind_counts and _number(entry.get("confidence"), 1.0) >= self.min_confidence
+            counts = kind_counts and number(entry.get("confidence"), 1.0) >= self.min_confidence
             return str(entry[TERM]) if counts else None
-        counts = DESCRIPTOR in entry and _number(entry.get("probability"), 1.0) >= self.min_probability
+        counts = DESCRIPTOR in entry and number(entry.get("probability"), 1.0) >= self.min_probability
         return str(entry[DESCRIPTOR]) if counts else None
 
 
@@ -63,18 +56,14 @@ def _entries(cell: object) -> list[Any]:
         for read in (json.loads, ast.literal_eval):
             try:
                 value = read(text)
-            except (
-                ValueError,
-                SyntaxError,
-                RecursionError,
-                MemoryError,
-            ):  # what the two raise for text that is no list
+            except (ValueError, SyntaxError, RecursionError, MemoryError):  # of text that is no list
                 continue
             return list(value) if isinstance(value, list | tuple) else [value]
     return [] if text.lower() in NOTHING else text.split(",")
 
 
-def _number(value: object, default: float) -> float:
+def number(value: object, default: float) -> float:
+    """``value`` as a number, or ``default`` if it is none."""
     try:
         return float(str(value))
     except ValueError:

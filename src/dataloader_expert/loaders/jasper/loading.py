@@ -25,17 +25,13 @@ def jasper_loader(
 ) -> EpochLoader:
     """A loader of a JASPER split, with the defaults that ``create_loader`` has always had for it.
 
-    Args:
-        drop_last: None: in ``train`` only.
-        sampler: None: shuffled in ``train``, else in stored order; sharded across ranks where ``distributed``.
-        keywords: of ``DataLoader``, with ``num_workers`` and ``pin_memory``.
+    ``drop_last`` None: in ``train`` only. ``sampler`` None: shuffled in ``train``, else in stored order; sharded across
+    ranks where ``distributed``. ``keywords`` are of ``DataLoader``, with ``num_workers`` and ``pin_memory``.
     """
     if dataset.device.type != "cpu":
         if keywords["num_workers"] or keywords["pin_memory"]:
-            logger.info(
-                "the tensors are on %s: loading without workers and pinning, there is nothing left to fetch",
-                dataset.device,
-            )
+            text = "the tensors are on %s: loading without workers and pinning, there is nothing left to fetch"
+            logger.info(text, dataset.device)
         keywords |= {"num_workers": 0, "pin_memory": False}
     train, seed = dataset.split == "train", dataset.seed
     drop = train if drop_last is None else drop_last

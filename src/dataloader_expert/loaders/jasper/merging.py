@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dataloader_expert.loaders.jasper.keywords import KeywordRules
+from dataloader_expert.loaders.jasper.keywords import KeywordRules, number
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -66,18 +66,13 @@ class CSVMerger:
         self.rules = KeywordRules(suggestion_min_confidence, suggestion_types, topic_min_probability)
 
     def merge_csv_files(self, csv_paths: Sequence[str | Path], output_path: str | Path | None = None) -> pd.DataFrame:
-        """One row per question and source, in the order of their texts.
+        """One row per question and source, in the order of their texts, from UTF-8 files with a header.
 
         Rows without question or source are dropped. Of rows of one pair the highest relevance, all keywords and the
         longest answer are kept. Relevance that is missing or not a number is taken as 1; it is cut to [0, 1].
 
-        Args:
-            csv_paths: UTF-8 files with a header.
-            output_path: CSV file to write, keywords as JSON; None: none.
-
-        Returns:
-            Columns ``question``, ``source``, ``answer``, ``keywords`` (sorted list), ``relevance_score``, and the ids
-            of :func:`with_ids`.
+        Columns are ``question``, ``source``, ``answer``, ``keywords`` (sorted list), ``relevance_score``, and the ids
+        of :func:`with_ids`; ``output_path`` is a CSV file to write them to, keywords as JSON.
 
         Raises:
             ValueError: if there are no files, one has no column for question or source or is not CSV.
@@ -85,6 +80,8 @@ class CSVMerger:
         """
         if not csv_paths:
             raise ValueError("csv_paths is empty: name at least one CSV file")
+        import pandas as pd
+
         pairs: dict[tuple[str, str], _Pair] = {}
         for path in csv_paths:
             for question, source, row in self._rows(Path(path)):
@@ -92,7 +89,8 @@ class CSVMerger:
                 pair.answer = max(pair.answer, row.answer, key=len)
                 pair.keywords |= row.keywords
                 pair.relevance = max(pair.relevance, row.relevance)
-        frame = with_ids(_frame(pairs))
+        rows = [(*texts, pair.answer, sorted(pair.keywords), pair.relevance) for texts, pair in sorted(pairs.items())]
+        frame = with_ids(pd.DataFrame(rows, columns=list(ALIASES)))
         if output_path is not None:
             path = Path(output_path)
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -153,28 +151,8 @@ def merge_csv_files(
 
 def with_ids(frame: pd.DataFrame) -> pd.DataFrame:
     """A copy with ``question_id`` and ``source_id``, numbered by first appearance, and ``pair_id``, by row: all from 0."""
-    ids = {f"{column}_id": _numbered(frame[column]) for column in REQUIRED}
+    ids = {f"{column}_id": frame[column].factorize()[0] for column in REQUIRED}
     return frame.assign(**ids, pair_id=range(len(frame))).reset_index(drop=True)
-
-
-def _numbered(texts: Iterable[str]) -> list[int]:
-    seen: dict[str, int] = {}
-    return [seen.setdefault(text, len(seen)) for text in texts]
-
-
-def _frame(pairs: Mapping[tuple[str, str], _Pair]) -> pd.DataFrame:
-    import pandas as pd
-
-    ordered = sorted(pairs.items())
-    return pd.DataFrame(
-        {
-            "question": [question for (question, _), _ in ordered],
-            "source": [source for (_, source), _ in ordered],
-            "answer": [pair.answer for _, pair in ordered],
-            "keywords": [sorted(pair.keywords) for _, pair in ordered],
-            "relevance_score": [pair.relevance for _, pair in ordered],
-        }
-    )
 
 
 def _read(path: Path) -> pd.DataFrame:
@@ -190,10 +168,7 @@ def _read(path: Path) -> pd.DataFrame:
 
 
 def _relevance(cell: str) -> float:
-    try:
-        value = float(cell)
-    except ValueError:
-        return 1.0
+    value = number(cell, 1.0)
     return 1.0 if math.isnan(value) else min(max(value, 0.0), 1.0)
 
 

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -38,11 +39,9 @@ class NegativeMiner:
 
     Args:
         source_embeddings: [sources, width], floats; similarities are computed on its device.
-        question_embeddings: [questions, width], floats.
-        centroid_embeddings: [clusters, width], floats.
+        question_embeddings, centroid_embeddings: [questions, width] and [clusters, width], floats.
         pair_indices: integers [pairs, 2], row of the question and of the source.
-        pair_cluster_ids: integers [pairs].
-        source_cluster_ids: integers [sources].
+        pair_cluster_ids, source_cluster_ids: integers [pairs] and [sources].
         n_neg: negatives per pair.
         tier_proportions: how many of each of the four tiers; None: even, what is left to the first tiers.
         adjacent_k: clusters that count as near.
@@ -76,22 +75,19 @@ class NegativeMiner:
         show_progress: bool = True,
         shuffle_columns: bool = True,
     ) -> None:
-        self.source_embeddings = source_embeddings
-        self.question_embeddings = question_embeddings
-        self.centroid_embeddings = centroid_embeddings
-        self.pair_indices = pair_indices
-        self.pair_cluster_ids = pair_cluster_ids
-        self.source_cluster_ids = source_cluster_ids
+        self.source_embeddings, self.question_embeddings = source_embeddings, question_embeddings
+        self.centroid_embeddings, self.pair_indices = centroid_embeddings, pair_indices
+        self.pair_cluster_ids, self.source_cluster_ids = pair_cluster_ids, source_cluster_ids
         self.embedding_dim = self._checked_width()
         self.n_pairs, self.n_sources = len(pair_indices), len(source_embeddings)
         self.n_clusters = len(centroid_embeddings)
-        self.n_neg = _positive(n_neg)
+        if not isinstance(n_neg, int) or n_neg < 1:
+            raise ValueError(f"n_neg must be a positive integer, got {n_neg!r}")
+        self.n_neg, self.adjacent_k = n_neg, adjacent_k
         self.tier_proportions = (
             even_tiers(n_neg) if tier_proportions is None else checked_tiers(tier_proportions, n_neg)
         )
-        self.adjacent_k = adjacent_k
-        self.show_progress = show_progress
-        self.shuffle_columns = shuffle_columns
+        self.show_progress, self.shuffle_columns = show_progress, shuffle_columns
         self.rng = np.random.default_rng(random_seed)
         self._unit_sources = unit_rows(source_embeddings.detach().float())
         self._members = _members(source_cluster_ids, self.n_clusters)
@@ -101,11 +97,7 @@ class NegativeMiner:
         self.adjacent_clusters = _nearest(self.cluster_dist_matrix, adjacent_k)
 
     def mine_all_negatives(self) -> dict[str, Tensor]:
-        """Mines for all pairs; a further call draws anew, so that negatives can be refreshed.
-
-        Returns:
-            ``hard_negatives``, rows of sources, and ``negative_tiers``, 1 to 4: both int64 [pairs, n_neg].
-        """
+        """``hard_negatives``, rows of sources, and ``negative_tiers``, 1 to 4, int64 [pairs, n_neg]; new each call."""
         negatives = torch.full((self.n_pairs, self.n_neg), NONE)
         tiers = torch.zeros_like(negatives)
         done = 0
@@ -117,12 +109,7 @@ class NegativeMiner:
         return {"hard_negatives": negatives, "negative_tiers": tiers}
 
     def save(self, output_dir: str | Path, results: Mapping[str, Tensor]) -> None:
-        """Writes ``hard_negatives.pt`` and ``negative_tiers.pt``.
-
-        Args:
-            output_dir: where to; made if missing.
-            results: of :meth:`mine_all_negatives`.
-        """
+        """Writes the ``results`` of :meth:`mine_all_negatives`: ``hard_negatives.pt`` and ``negative_tiers.pt``."""
         for key in ("hard_negatives", "negative_tiers"):
             save_tensor_artifact(results[key], output_dir, f"{key}.pt")
 
@@ -217,20 +204,11 @@ def mine_negatives(
     shuffle_columns: bool = True,
 ) -> dict[str, Tensor]:
     """Mines and saves the negatives; arguments, results and errors as of :class:`NegativeMiner`."""
-    miner = NegativeMiner(
-        source_embeddings,
-        question_embeddings,
-        centroid_embeddings,
-        pair_indices,
-        pair_cluster_ids,
-        source_cluster_ids,
-        n_neg,
-        tier_proportions,
-        adjacent_k,
-        random_seed,
-        show_progress,
-        shuffle_columns,
-    )
+    embeddings = source_embeddings, question_embeddings, centroid_embeddings
+    clustered = pair_indices, pair_cluster_ids, source_cluster_ids
+    how: dict[str, Any] = {"adjacent_k": adjacent_k, "random_seed": random_seed}
+    how |= {"show_progress": show_progress, "shuffle_columns": shuffle_columns}
+    miner = NegativeMiner(*embeddings, *clustered, n_neg, tier_proportions, **how)
     results = miner.mine_all_negatives()
     miner.save(output_dir, results)
     return results
@@ -266,9 +244,3 @@ def _spare(scores: Tensor, near: Tensor, spared: int) -> None:
     rank = part.argsort(dim=1, descending=True).argsort(dim=1)
     eligible = (part > -torch.inf).sum(dim=1, keepdim=True) - spared
     scores[:, near] = part.masked_fill(rank >= eligible, -torch.inf)
-
-
-def _positive(n_neg: int) -> int:
-    if not isinstance(n_neg, int) or n_neg < 1:
-        raise ValueError(f"n_neg must be a positive integer, got {n_neg!r}")
-    return n_neg

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
 
 import torch
-from torch import Tensor
 
 from dataloader_expert.loaders.jasper import hdf5
+from dataloader_expert.loaders.jasper.hdf5 import newer_than
 from dataloader_expert.loaders.jasper.integrity import check
 from dataloader_expert.loaders.jasper.stored import KEYWORDS, NEGATIVES, TENSORS
 from dataloader_expert.loaders.jasper.tables import Tables, read_tables
@@ -22,9 +23,8 @@ logger = logging.getLogger(__name__)
 def chosen_format(directory: Path, asked: str) -> str:
     """``pt`` or ``hdf5``: as asked, else the newer one.
 
-    Raises:
-        ValueError: if the format is unknown; if its files or h5py are missing; if HDF5 was asked for, or is the only
-            format there, and is older than the PT files.
+    A ``ValueError`` if the format is unknown, its files or h5py are missing, or HDF5, asked for or alone, is older than
+    PT files.
     """
     if asked not in ("auto", "pt", "hdf5"):
         raise ValueError(f"Invalid storage_format {asked!r}; it is auto, pt or hdf5")
@@ -55,12 +55,6 @@ def chosen_format(directory: Path, asked: str) -> str:
     return "pt"
 
 
-def newer_than(archive: Path, directory: Path) -> list[str]:
-    """PT files written after ``archive``."""
-    made = archive.stat().st_mtime_ns
-    return sorted(p.name for p in directory.glob("*.pt") if p.stat().st_mtime_ns > made)
-
-
 _opened: WeakValueDictionary[tuple[Any, ...], Tables] = WeakValueDictionary()
 
 
@@ -76,12 +70,8 @@ def identity(directory: Path, storage_format: str) -> tuple[Any, ...]:
 def open_tables(directory: Path, storage_format: str, mapped: bool, device: torch.device) -> tuple[Tables, bool]:
     """The tables of a directory, shared while somebody holds them, and whether they were read just now.
 
-    Args:
-        mapped: PT files are mapped into memory: pages come when touched, and the system may drop them again.
-
-    Raises:
-        FileNotFoundError: if a tensor's file is missing.
-        ValueError: if a tensor has another shape than in :data:`TENSORS`.
+    ``mapped``: PT files are mapped into memory: pages come when touched, and the system may drop them again. A missing
+    file is a ``FileNotFoundError``, a broken rule a ``ValueError``.
     """
     key = (*identity(directory, storage_format), storage_format, mapped, str(device))
     held = _opened.get(key)
@@ -97,12 +87,12 @@ def open_tables(directory: Path, storage_format: str, mapped: bool, device: torc
     return tables, True
 
 
-def with_negatives(tables: Tables, directory: Path, storage_format: str, negatives: Mapping[str, Tensor]) -> Tables:
+def with_negatives(tables: Tables, directory: Path, storage_format: str, negatives: Mapping[str, Any]) -> Tables:
     """The tables with other negatives, which were just read from ``directory``; all else is the same tensors.
 
     Who opens the directory next shares them, unless files other than those of the negatives were written as well.
     """
-    changed = tables.with_negatives(negatives)
+    changed = replace(tables, **negatives)
     for key, held in list(_opened.items()):
         now = (*identity(directory, storage_format), *key[-3:])
         if held is tables and _but_negatives(now) == _but_negatives(key):

@@ -20,21 +20,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Pairs:
-    """Of all pairs, and the cluster of every source.
-
-    Args:
-        index: rows of question and source, int64 [pairs, 2].
-        clusters: int64 [pairs].
-        relevance: float32 [pairs], in [0, 1].
-        keyword_ids: rows of keywords, ascending.
-        source_clusters: the cluster of most of a source's pairs, on a tie the smallest id, int64 [sources].
-    """
+    """Of all pairs, and the cluster of every source."""
 
     index: Tensor
+    """Rows of question and source, int64 [pairs, 2]."""
     clusters: Tensor
     relevance: Tensor
+    """In [0, 1], float32."""
     keyword_ids: list[list[int]]
+    """Rows of keywords, ascending."""
     source_clusters: Tensor
+    """The cluster of most of a source's pairs, on a tie the smallest id, int64 [sources]."""
 
     def save(self, output_dir: Path) -> None:
         """Writes ``pair_index.pt``, ``pair_cluster_id.pt``, ``pair_relevance.pt`` and ``pair_keyword_ids.pt``."""
@@ -47,12 +43,9 @@ class Pairs:
 def paired(
     linked: pd.DataFrame, questions: Mapping[str, int], sources: Mapping[str, int], keywords: Mapping[str, int]
 ) -> Pairs:
-    """Pairs of a table with ``question``, ``source``, ``keywords``, ``relevance_score`` and ``cluster_id``.
+    """Pairs of a table with ``question``, ``source``, ``keywords``, ``relevance_score`` and ``cluster_id``, a row each.
 
-    Args:
-        linked: a row per pair.
-        questions, sources: row of each text.
-        keywords: row of each keyword, in lower case; others are left out.
+    The others are the row of each text, and of each keyword in lower case; unknown keywords are left out.
     """
     rows = [(questions[q], sources[s]) for q, s in zip(linked["question"], linked["source"], strict=True)]
     index = torch.tensor(rows, dtype=torch.long)

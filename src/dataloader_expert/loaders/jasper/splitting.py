@@ -86,7 +86,7 @@ class DatasetSplitter:
     def split(
         self, dataset_size: int | None = None, val_ratio: float | None = None, shuffle: bool | None = None
     ) -> tuple[Ints, Ints] | dict[str, Tensor]:
-        """Splits, and keeps the result.
+        """Splits, and keeps the result; a ``ValueError`` if there is too little for a split that was asked for.
 
         Args:
             dataset_size: samples to split; for ``simple`` only.
@@ -95,14 +95,18 @@ class DatasetSplitter:
         Returns:
             ``simple``: samples for training and validation, int64 arrays in random order. ``stratified``:
             ``train_idx``, ``val_idx`` and, if asked for, ``test_idx``, int64 tensors of pairs, ascending.
-
-        Raises:
-            ValueError: if there is nothing to split, or too little for a split that was asked for.
         """
         if val_ratio is not None:
             self.train_ratio, self.val_ratio = share_left(val_ratio, self.test_ratio, None), val_ratio
-        mix = self.shuffle if shuffle is None else shuffle
-        parts = self._stratified(mix) if self.mode == "stratified" else self._simple(dataset_size, mix)
+        how = self.val_ratio, self.test_ratio, self.random_state, self.shuffle if shuffle is None else shuffle
+        if self.mode == "stratified":
+            self.dataset_size = self.n_pairs
+            parts = split_by_question(self._questions, self._clusters, *how)
+        elif dataset_size is None or dataset_size <= 0:
+            raise ValueError(f"dataset_size is {dataset_size}; it must be at least 1")
+        else:
+            self.dataset_size = dataset_size
+            parts = split_by_position(dataset_size, *how)
         self.train_indices, self.val_indices, self.test_indices = parts.train, parts.val, parts.test
         if self.show_progress:
             tested = 0 if parts.test is None else len(parts.test)
@@ -110,12 +114,7 @@ class DatasetSplitter:
         return (parts.train, parts.val) if self.mode == "simple" else _tensors(parts)
 
     def save(self, path: str | Path, format: str = "auto", metadata: Mapping[str, Any] | None = None) -> None:
-        """Writes the split as JSON.
-
-        Args:
-            path: the file; missing folders are made.
-            format: ``json`` or ``auto``.
-            metadata: kept in the file, for whoever reads it.
+        """Writes the split as JSON, with ``metadata`` for readers; ``format`` is ``json`` or ``auto``. Makes folders.
 
         Raises:
             ValueError: if there is no split yet, or the format is unknown.
@@ -160,10 +159,8 @@ class DatasetSplitter:
             "simple", saved.get("val_ratio", 0.1), saved.get("test_ratio", 0.0), saved.get("random_state", 42)
         )
         splitter.dataset_size = saved["dataset_size"]
-        splitter.train_indices = np.array(saved["train_indices"], np.int64)
-        splitter.val_indices = np.array(saved["val_indices"], np.int64)
-        if saved.get("test_indices") is not None:
-            splitter.test_indices = np.array(saved["test_indices"], np.int64)
+        for name in ("train_indices", "val_indices", "test_indices"):
+            setattr(splitter, name, None if saved.get(name) is None else np.array(saved[name], np.int64))
         return splitter
 
     def save_split(self, output_path: str | Path, metadata: Mapping[str, Any] | None = None) -> None:
@@ -176,11 +173,7 @@ class DatasetSplitter:
         return cls.from_file(input_path)
 
     def get_split(self) -> tuple[Ints, Ints]:
-        """Training and validation samples, int64 arrays.
-
-        Raises:
-            ValueError: if there is no split yet.
-        """
+        """Training and validation samples, int64 arrays; a ``ValueError`` if there is no split yet."""
         if self.train_indices is None or self.val_indices is None:
             raise ValueError("No split generated: call split() first")
         return self.train_indices, self.val_indices
@@ -188,8 +181,7 @@ class DatasetSplitter:
     def validate_split(self, dataset_size: int) -> bool:
         """True if every index is of one sample out of ``dataset_size``; another size than was split is logged.
 
-        Raises:
-            ValueError: if there is no split, or an index is out of range or occurs twice.
+        A ``ValueError`` if there is no split, or an index is out of range or occurs twice.
         """
         parts = self.parts()
         indices = np.concatenate([parts.train, parts.val, *([] if parts.test is None else [parts.test])])
@@ -202,24 +194,8 @@ class DatasetSplitter:
         return True
 
     def parts(self) -> Parts:
-        """The parts of the split as arrays.
-
-        Raises:
-            ValueError: if there is no split yet.
-        """
+        """The parts of the split as arrays; a ``ValueError`` if there is no split yet."""
         return Parts(*self.get_split(), self.test_indices)
-
-    def _simple(self, size: int | None, shuffle: bool) -> Parts:
-        if size is None or size <= 0:
-            raise ValueError(f"dataset_size is {size}; it must be at least 1")
-        self.dataset_size = size
-        return split_by_position(size, self.val_ratio, self.test_ratio, self.random_state, shuffle)
-
-    def _stratified(self, shuffle: bool) -> Parts:
-        self.dataset_size = self.n_pairs
-        return split_by_question(
-            self._questions, self._clusters, self.val_ratio, self.test_ratio, self.random_state, shuffle
-        )
 
 
 def create_train_val_split(
@@ -230,15 +206,9 @@ def create_train_val_split(
     save_path: str | Path | None = None,
     metadata: Mapping[str, Any] | None = None,
 ) -> tuple[Ints, Ints]:
-    """Splits samples in two; see :class:`DatasetSplitter` for arguments and errors.
+    """Samples for training and validation, int64 arrays; arguments and errors as of :class:`DatasetSplitter`.
 
-    Args:
-        dataset_size, val_ratio, shuffle, metadata: as there.
-        random_state: None stands for 42.
-        save_path: JSON file to write; None: none.
-
-    Returns:
-        Samples for training and validation, int64 arrays.
+    A ``random_state`` of None stands for 42; ``save_path`` is a JSON file to write, if any.
     """
     splitter = DatasetSplitter("simple", val_ratio, 0.0, 42 if random_state is None else random_state, shuffle=shuffle)
     splitter.split(dataset_size)
@@ -258,10 +228,9 @@ def split_dataset(
     random_seed: int | None = None,
     show_progress: bool = True,
 ) -> dict[str, Tensor]:
-    """Splits pairs by question and cluster; see :class:`DatasetSplitter` for arguments and errors.
+    """Splits pairs by question and cluster; arguments and errors as of :class:`DatasetSplitter`.
 
     Args:
-        pair_indices, pair_cluster_ids, train_ratio, val_ratio, test_ratio, random_state, show_progress: as there.
         output_dir: where ``train_idx.pt``, ``val_idx.pt`` and, if asked for, ``test_idx.pt`` are written; None: nowhere.
         random_seed: another name of ``random_state``, which it overrides.
 

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Mapping
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -32,7 +33,6 @@ FILES = {
     "distances": "centroid_distances.pt",
 }
 """The file of each result of :meth:`SteeringBuilder.build_all_steering`."""
-ALL = slice(None)
 TINY = 1e-8
 """Norm up to which a vector has no direction."""
 
@@ -41,15 +41,13 @@ class SteeringBuilder:
     """Steering vectors of every pair, from the embeddings of its question, its cluster's centroid and its keywords.
 
     Args:
-        question_embeddings: [questions, width], floats.
+        question_embeddings, centroid_embeddings: [questions, width] and [clusters, width], floats.
         keyword_embeddings: [keywords, width], floats; None or no rows if no pair has keywords.
-        centroid_embeddings: [clusters, width], floats.
         pair_indices: integers [pairs, 2], row of the question and of the source; the latter is not looked at.
         pair_cluster_ids: integers [pairs], row of the centroid.
         pair_keyword_ids: rows of keywords, one list per pair.
         normalize_residual: whether residuals get length 1.
-        fallback_strategy: keyword steering of a pair without keywords: its ``centroid`` steering, ``zero``, or a
-            ``random`` direction.
+        fallback_strategy: of a pair without keywords: its ``centroid`` steering, ``zero``, or a ``random`` direction.
         show_progress: whether steps are logged (INFO).
         random_seed: of the ``random`` directions, which do not touch torch's global generator.
 
@@ -71,30 +69,22 @@ class SteeringBuilder:
         show_progress: bool = True,
         random_seed: int = 42,
     ) -> None:
-        self.question_embeddings = question_embeddings
-        self.keyword_embeddings = keyword_embeddings
-        self.centroid_embeddings = centroid_embeddings
-        self.pair_indices = pair_indices
-        self.pair_cluster_ids = pair_cluster_ids
-        self.pair_keyword_ids = pair_keyword_ids
-        self.normalize_residual = normalize_residual
-        self.fallback_strategy = fallback_strategy
-        self.show_progress = show_progress
-        self.random_seed = random_seed
+        self.question_embeddings, self.keyword_embeddings = question_embeddings, keyword_embeddings
+        self.centroid_embeddings, self.pair_indices = centroid_embeddings, pair_indices
+        self.pair_cluster_ids, self.pair_keyword_ids = pair_cluster_ids, pair_keyword_ids
+        self.normalize_residual, self.fallback_strategy = normalize_residual, fallback_strategy
+        self.show_progress, self.random_seed = show_progress, random_seed
         self.embedding_dim = self._checked_width()
         self.n_pairs = len(pair_indices)
         if fallback_strategy not in FALLBACKS:
             raise ValueError(f"Invalid fallback_strategy {fallback_strategy!r}: it is one of {', '.join(FALLBACKS)}")
 
     def build_centroid_steering(self) -> tuple[Tensor, Tensor]:
-        """From the question towards its centroid.
+        """From the question towards its centroid; a ``ValueError`` if a result is not finite, here and below.
 
         Returns:
             Unit vectors of centroid - question, float32 [pairs, width], zeros where both are equal; and cosine
             distances of the two, float32 [pairs] in [0, 2], 1 where one of them is zero.
-
-        Raises:
-            ValueError: if a result is not finite.
         """
         question, centroid = self._ends()
         steering = unit_rows(centroid - question)
@@ -105,14 +95,7 @@ class SteeringBuilder:
         return steering, distances
 
     def build_keyword_weighted_steering(self) -> Tensor:
-        """The direction of the mean of a pair's keywords, all of which weigh the same.
-
-        Returns:
-            Unit vectors, float32 [pairs, width]; by ``fallback_strategy`` where there is no such direction.
-
-        Raises:
-            ValueError: if a result is not finite.
-        """
+        """Unit vectors towards the mean of a pair's keywords, float32 [pairs, width]; else by ``fallback_strategy``."""
         steering = unit_rows(self._keyword_means())
         missing = (steering == 0).all(dim=1).nonzero().squeeze(1)
         if len(missing) and self.fallback_strategy != "zero":
@@ -121,14 +104,7 @@ class SteeringBuilder:
         return steering
 
     def build_residual_steering(self) -> Tensor:
-        """The residual of the question after its centroid.
-
-        Returns:
-            question - centroid, float32 [pairs, width]; unit vectors with ``normalize_residual``.
-
-        Raises:
-            ValueError: if a result is not finite.
-        """
+        """question - centroid, float32 [pairs, width]; unit vectors with ``normalize_residual``."""
         question, centroid = self._ends()
         residual = question - centroid
         if self.normalize_residual:
@@ -137,11 +113,7 @@ class SteeringBuilder:
         return residual
 
     def build_all_steering(self) -> dict[str, Tensor]:
-        """All of them: ``centroid``, ``keyword_weighted``, ``residual`` [pairs, width] and ``distances`` [pairs].
-
-        Raises:
-            ValueError: if a result is not finite.
-        """
+        """All of them: ``centroid``, ``keyword_weighted``, ``residual`` [pairs, width] and ``distances`` [pairs]."""
         centroid, distances = self.build_centroid_steering()
         return {
             "centroid": centroid,
@@ -151,14 +123,9 @@ class SteeringBuilder:
         }
 
     def save(self, output_dir: str | Path, steering_results: Mapping[str, Tensor] | None = None) -> None:
-        """Writes the four files of :data:`FILES`.
+        """Writes the four files of :data:`FILES`; makes folders. A result missing or not finite is a ``ValueError``.
 
-        Args:
-            output_dir: where to; made if missing.
-            steering_results: of :meth:`build_all_steering`; None: computed now.
-
-        Raises:
-            ValueError: if a result is missing or not finite.
+        ``steering_results`` are of :meth:`build_all_steering`; None: computed now.
         """
         results = self.build_all_steering() if steering_results is None else steering_results
         missing = sorted(FILES.keys() - results.keys())
@@ -189,7 +156,7 @@ class SteeringBuilder:
         validate_keyword_ids_list(self.pair_keyword_ids, len(pairs), keywords)
         return width
 
-    def _ends(self, pairs: Tensor | slice = ALL) -> tuple[Tensor, Tensor]:
+    def _ends(self, pairs: Tensor | slice = slice(None)) -> tuple[Tensor, Tensor]:
         """Question and centroid of ``pairs``, float32 [pairs, width] both."""
         question = self.question_embeddings.detach()[self.pair_indices[pairs, 0].long()]
         return question.float(), self.centroid_embeddings.detach()[self.pair_cluster_ids[pairs].long()].float()
@@ -236,18 +203,10 @@ def build_steering(
     random_seed: int = 42,
 ) -> dict[str, Tensor]:
     """Builds and saves all steering; arguments, results and errors as of :class:`SteeringBuilder`."""
-    builder = SteeringBuilder(
-        question_embeddings,
-        keyword_embeddings,
-        centroid_embeddings,
-        pair_indices,
-        pair_cluster_ids,
-        pair_keyword_ids,
-        normalize_residual,
-        fallback_strategy,
-        show_progress,
-        random_seed,
-    )
+    embeddings = question_embeddings, keyword_embeddings, centroid_embeddings
+    how: dict[str, Any] = {"normalize_residual": normalize_residual, "fallback_strategy": fallback_strategy}
+    how |= {"show_progress": show_progress, "random_seed": random_seed}
+    builder = SteeringBuilder(*embeddings, pair_indices, pair_cluster_ids, pair_keyword_ids, **how)
     results = builder.build_all_steering()
     builder.save(output_dir, results)
     return results

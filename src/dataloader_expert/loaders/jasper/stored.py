@@ -13,13 +13,9 @@ MATRIX: Shape = (None, None)
 
 @dataclass(frozen=True)
 class Stored:
-    """One tensor, in ``NAME.pt`` or at a place in ``dataset.h5``.
+    """One tensor, in ``NAME.pt`` or at a ``place`` in ``dataset.h5``.
 
-    Attributes:
-        place: in the HDF5 file.
-        shape: of the tensor.
-        holds: ``vectors``, floating and all of one width; ``integers``, int64 once read; ``numbers``, floating.
-        per_pair: whether each pair has a row.
+    It holds ``vectors``, floating and all of one width; ``integers``, int64 once read; or ``numbers``, floating.
     """
 
     place: str

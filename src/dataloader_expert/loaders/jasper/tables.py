@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import glob
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +20,7 @@ from dataloader_expert.samplers.rules import position
 class KeywordLists(Sequence[list[int]]):
     """Keyword rows per pair, kept as one flat tensor: no million of Python lists that workers would copy on touch.
 
-    Args:
-        flat: keyword rows, int64 [all].
-        ends: where each pair's end, int64 [pairs].
+    ``flat`` holds all, int64 [all]; ``ends`` where each pair's end, int64 [pairs].
     """
 
     def __init__(self, flat: torch.Tensor, ends: torch.Tensor) -> None:
@@ -30,11 +28,7 @@ class KeywordLists(Sequence[list[int]]):
 
     @staticmethod
     def of(lists: Any) -> KeywordLists:
-        """Lists of keyword rows, one per pair, laid end to end.
-
-        Raises:
-            ValueError: if they are not a list of lists of ``int``.
-        """
+        """Lists of keyword rows, one per pair, laid end to end; a ``ValueError`` if they are not lists of ``int``."""
         kinds = {type(row) for row in lists} if isinstance(lists, list) else {None}
         if not kinds <= {list} or not {type(k) for row in lists for k in row} <= {int}:
             raise ValueError(f"{KEYWORDS} must hold a list of lists of keyword rows, which are integers")
@@ -59,7 +53,7 @@ class KeywordLists(Sequence[list[int]]):
 
 @dataclass(frozen=True, eq=False)
 class Tables:
-    """Embeddings float [rows, D], one row per pair in all others; see ``facts`` of the layout in the class docs.
+    """Embeddings float [rows, D], one row per pair in all others; see :data:`TENSORS`.
 
     ``steering`` holds centroid, keyword and residual vectors and one row of zeros, [3 * pairs + 1, D]; None where
     they are mapped from files, which cannot be laid end to end.
@@ -81,12 +75,9 @@ class Tables:
     pair_keyword_ids: KeywordLists
     steering: torch.Tensor | None = None
 
-    def tensors(self) -> Iterator[tuple[str, torch.Tensor]]:
-        """Name and tensor of each that there is, but the steering variants."""
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if isinstance(value, torch.Tensor) and field.name != "steering":
-                yield field.name, value
+    def tensors(self) -> dict[str, torch.Tensor]:
+        """Each of :data:`TENSORS`."""
+        return {name: getattr(self, name) for name in TENSORS}
 
     def steered(self) -> tuple[torch.Tensor, ...]:
         """The steering vectors of variants 1 to 3, [pairs, D] each."""
@@ -94,15 +85,10 @@ class Tables:
 
     def on(self, device: torch.device) -> Tables:
         """All tensors on ``device``; steering there is again one tensor and its three views."""
-        moved = {name: tensor.to(device) for name, tensor in self.tensors() if not name.startswith("steering")}
-        lists = self.pair_keyword_ids
-        lists = KeywordLists(lists.flat.to(device), lists.ends.to(device))
-        parts = {name: tensor.to(device) for name, tensor in self.tensors() if name.startswith("steering")}
-        return replace(self, **moved, **_laid_end_to_end(parts), pair_keyword_ids=lists)
-
-    def with_negatives(self, negatives: Mapping[str, torch.Tensor]) -> Tables:
-        """Other negatives and tiers, and all else as it is."""
-        return replace(self, hard_negatives=negatives["hard_negatives"], negative_tiers=negatives["negative_tiers"])
+        moved = {name: tensor.to(device) for name, tensor in self.tensors().items()}
+        steering = _laid_end_to_end({name: moved.pop(name) for name in STEERING})
+        lists = KeywordLists(self.pair_keyword_ids.flat.to(device), self.pair_keyword_ids.ends.to(device))
+        return replace(self, **moved, **steering, pair_keyword_ids=lists)
 
     def __getstate__(self) -> dict[str, Any]:
         """Without the views of ``steering``: a pickle of a view holds all that it is a view of."""
@@ -115,8 +101,7 @@ class Tables:
     def bytes(self) -> int:
         """Held by the tensors, in bytes."""
         lists = self.pair_keyword_ids
-        extra = sum(t.nbytes for t in (lists.flat, lists.ends))
-        return extra + sum(tensor.nbytes for _, tensor in self.tensors())
+        return lists.flat.nbytes + lists.ends.nbytes + sum(tensor.nbytes for tensor in self.tensors().values())
 
 
 def read_tables(directory: Path, storage_format: str, mapped: bool) -> Tables:
@@ -128,27 +113,23 @@ def read_tables(directory: Path, storage_format: str, mapped: bool) -> Tables:
     else:
         read = {name: _tensor(directory, name, mapped) for name in TENSORS}
         lists = KeywordLists.of(load_tensor_artifact(directory, f"{KEYWORDS}.pt"))
-    parts = {name: read.pop(name) for name in list(read) if name.startswith("steering")}
+    parts = {name: read.pop(name) for name in STEERING}
     whole = parts if mapped else _laid_end_to_end(parts)
     return Tables(**read, **whole, pair_keyword_ids=lists)
 
 
 def read_negatives(directory: Path, storage_format: str) -> dict[str, torch.Tensor]:
     """Hard negatives and their tiers alone, from whichever of the two formats is newer."""
-    archive = directory / hdf5.FILE
-    files = [directory / f"{name}.pt" for name in NEGATIVES]
-    if storage_format == "hdf5":
-        newer = [p for p in files if p.exists() and p.stat().st_mtime_ns > archive.stat().st_mtime_ns]
-        if not newer:
-            return {name: _shaped(tensor, name) for name, tensor in hdf5.read(archive, NEGATIVES).items()}
+    archive, files = directory / hdf5.FILE, {f"{name}.pt" for name in NEGATIVES}
+    if storage_format == "hdf5" and files.isdisjoint(hdf5.newer_than(archive, directory)):
+        return {name: _shaped(tensor, name) for name, tensor in hdf5.read(archive, NEGATIVES).items()}
     return {name: _tensor(directory, name, mapped=False) for name in NEGATIVES}
 
 
 def read_split(directory: Path, split: str, storage_format: str) -> torch.Tensor:
     """Pair rows of a split, int64 [split]: from its own file, or from the HDF5 file, which is enough by itself.
 
-    Raises:
-        ValueError: if there is no such split, or it is not one-dimensional.
+    A ``ValueError`` if there is no such split, or it is not one-dimensional.
     """
     path = directory / f"{split}_idx.pt"
     if storage_format == "hdf5" and split in hdf5.splits(directory / hdf5.FILE):
@@ -159,12 +140,8 @@ def read_split(directory: Path, split: str, storage_format: str) -> torch.Tensor
     return _integers(rows, path.name)
 
 
-def read_config(directory: Path, storage_format: str | None = None) -> dict[str, Any]:
-    """``config.json`` of a directory.
-
-    Raises:
-        ValueError: if the directory or the file is missing, or is not a JSON object.
-    """
+def read_config(directory: Path) -> dict[str, Any]:
+    """``config.json`` of a directory; a ``ValueError`` if either is missing, or the file is not a JSON object."""
     if not directory.is_dir():
         raise ValueError(f"Dataset directory not found: {directory}")
     path = directory / "config.json"
@@ -213,11 +190,10 @@ def _integers(tensor: torch.Tensor, name: str) -> torch.Tensor:
 
 def _laid_end_to_end(parts: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     """The three steering tensors as views of one, with a row of zeros after them: one gather serves all variants."""
-    shapes = {name: tensor.shape for name, tensor in parts.items()}
-    if len(set(shapes.values())) > 1 or len({t.dtype for t in parts.values()}) > 1:
+    if len({(tensor.shape, tensor.dtype) for tensor in parts.values()}) > 1:
         return parts  # the check of integrity says what is wrong
-    rows, width = shapes[STEERING[0]]
     first = parts[STEERING[0]]
+    rows, width = first.shape
     whole = torch.zeros((3 * rows + 1, width), dtype=first.dtype, device=first.device)
     views = _views(whole, rows)
     for name, view in views.items():

@@ -13,12 +13,7 @@ def even_tiers(n_neg: int) -> list[int]:
 
 
 def checked_tiers(proportions: list[int], n_neg: int) -> list[int]:
-    """A copy of ``proportions``, if they are four counts that sum to ``n_neg``.
-
-    Raises:
-        TypeError: if they are not a list or tuple.
-        ValueError: if there are not four, they are not counts, or they sum to something else.
-    """
+    """A copy of four counts that sum to ``n_neg``; else a ``ValueError``, and a ``TypeError`` if they are no list."""
     if not isinstance(proportions, list | tuple):
         raise TypeError(f"tier_proportions must be a list of four counts, got {type(proportions).__name__}")
     if len(proportions) != TIERS:

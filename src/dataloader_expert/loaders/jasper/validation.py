@@ -1,4 +1,4 @@
-"""Rules for single tensors and lists; those for a whole data set are in ``integrity``."""
+"""Rules for single tensors and lists, called ``name`` in messages; those for a whole data set are in ``integrity``."""
 
 from __future__ import annotations
 
@@ -9,13 +9,7 @@ import torch
 
 
 def validate_tensor_2d(tensor: Any, name: str, expected_cols: int | None = None, min_rows: int = 1) -> None:
-    """Accepts a tensor [rows, columns] of any dtype.
-
-    Args:
-        tensor: what is checked.
-        name: of it in messages.
-        expected_cols: columns it must have; None: any number.
-        min_rows: fewest rows allowed.
+    """Accepts a tensor [rows, columns] of any dtype; ``expected_cols`` None: any number of columns.
 
     Raises:
         TypeError: if it is not a tensor (lists and arrays are not converted).
@@ -30,13 +24,7 @@ def validate_tensor_2d(tensor: Any, name: str, expected_cols: int | None = None,
 
 
 def validate_tensor_1d(tensor: Any, name: str, expected_length: int | None = None, min_length: int = 1) -> None:
-    """Accepts a tensor [length] of any dtype.
-
-    Args:
-        tensor: what is checked.
-        name: of it in messages.
-        expected_length: elements it must have; None: any number.
-        min_length: fewest elements allowed.
+    """Accepts a tensor [length] of any dtype; ``expected_length`` None: any number of elements.
 
     Raises:
         TypeError: if it is not a tensor.
@@ -51,13 +39,7 @@ def validate_tensor_1d(tensor: Any, name: str, expected_length: int | None = Non
 
 
 def validate_embedding_dimensions(*tensors_and_names: tuple[torch.Tensor, str]) -> int:
-    """The width that all the embeddings share.
-
-    Args:
-        *tensors_and_names: pairs of a tensor [rows, width] and its name.
-
-    Returns:
-        Columns of each of them.
+    """The width that all the embeddings share, given as pairs of a tensor [rows, width] and its name.
 
     Raises:
         TypeError: if one is not a tensor.
@@ -82,14 +64,10 @@ def validate_pair_indices_bounds(
     *,
     allow_negative: bool = True,
 ) -> None:
-    """Accepts pairs whose rows exist.
+    """Accepts pairs whose rows exist: integers [pairs, 2], row of the question and row of the source.
 
-    Args:
-        pair_indices: integers [pairs, 2]: row of the question, row of the source.
-        n_questions, n_sources: rows there are.
-        name: of it in messages.
-        allow_negative: True lets indices below 0 pass, as older callers expect. Indexing would take them from
-            the end, so all that builds or opens a data set says False.
+    ``allow_negative`` lets indices below 0 pass, as older callers expect. Indexing would take them from the end, so all
+    that builds or opens a data set says False.
 
     Raises:
         TypeError: if it is not a tensor of integers.
@@ -103,13 +81,7 @@ def validate_pair_indices_bounds(
 def validate_cluster_ids_bounds(
     cluster_ids: torch.Tensor, n_clusters: int, name: str = "cluster_ids", *, allow_negative: bool = True
 ) -> None:
-    """Accepts ids of clusters that exist.
-
-    Args:
-        cluster_ids: integers [length].
-        n_clusters: clusters there are.
-        name: of it in messages.
-        allow_negative: as in :func:`validate_pair_indices_bounds`.
+    """Accepts ids of clusters that exist, integers [length]; ``allow_negative`` as in the function above.
 
     Raises:
         TypeError: if it is not a tensor of integers.
@@ -120,11 +92,7 @@ def validate_cluster_ids_bounds(
 
 
 def validate_length_consistency(*tensors_and_names: tuple[Any, str, int]) -> None:
-    """Accepts items that are as long as each must be.
-
-    Args:
-        *tensors_and_names: triples of a tensor, list or tuple, its name, and the length it must have (of a tensor:
-            its first dimension).
+    """Accepts triples of a tensor, list or tuple, its name, and its length (of a tensor: its first dimension).
 
     Raises:
         TypeError: if an item is neither tensor nor list nor tuple.
@@ -138,15 +106,7 @@ def validate_length_consistency(*tensors_and_names: tuple[Any, str, int]) -> Non
 
 
 def validate_split_ratios(train_ratio: float, val_ratio: float, test_ratio: float, tolerance: float = 1e-6) -> None:
-    """Accepts three shares of a whole, each above 0 and below 1.
-
-    Args:
-        train_ratio, val_ratio, test_ratio: the shares.
-        tolerance: how far from 1 their sum may be, besides 1e-5 for shares written with few digits.
-
-    Raises:
-        ValueError: if a share is not within (0, 1), or they do not sum to 1.
-    """
+    """Accepts three shares in (0, 1) whose sum is 1 but for ``tolerance`` and 1e-5; else a ``ValueError``."""
     ratios = {"train_ratio": train_ratio, "val_ratio": val_ratio, "test_ratio": test_ratio}
     for name, ratio in ratios.items():
         if not 0 < ratio < 1:
@@ -159,12 +119,7 @@ def validate_split_ratios(train_ratio: float, val_ratio: float, test_ratio: floa
 def validate_keyword_ids_list(
     pair_keyword_ids: Any, n_pairs: int, n_keywords: int, name: str = "pair_keyword_ids"
 ) -> None:
-    """Accepts the keywords of every pair.
-
-    Args:
-        pair_keyword_ids: a list of ``n_pairs`` lists of ``int``, each in [0, n_keywords); a pair may have none.
-        n_pairs, n_keywords: how many there are.
-        name: of it in messages.
+    """Accepts a list of ``n_pairs`` lists of ``int``, each in [0, n_keywords); a pair may have none.
 
     Raises:
         TypeError: if it is not a list of lists of ``int``.
@@ -174,8 +129,10 @@ def validate_keyword_ids_list(
         raise TypeError(f"{name} must be list (one list of keyword rows per pair), and is {_kind(pair_keyword_ids)}")
     if len(pair_keyword_ids) != n_pairs:
         raise ValueError(f"{name} length ({len(pair_keyword_ids)}) must equal n_pairs ({n_pairs})")
-    if _plainly_valid(pair_keyword_ids, n_keywords):
-        return
+    if set(map(type, pair_keyword_ids)) <= {list}:  # the common case, without a step of Python per id
+        flat = list(chain.from_iterable(pair_keyword_ids))
+        if set(map(type, flat)) <= {int} and (not flat or (min(flat) >= 0 and max(flat) < n_keywords)):
+            return
     for i, ids in enumerate(pair_keyword_ids):
         if not isinstance(ids, list):
             raise TypeError(f"{name}[{i}] must be list, got {_kind(ids)}")
@@ -187,15 +144,7 @@ def validate_keyword_ids_list(
 
 
 def validate_no_nan_inf(tensor: torch.Tensor, name: str) -> None:
-    """Accepts numbers only; reads the tensor once and copies nothing.
-
-    Args:
-        tensor: of any shape and dtype.
-        name: of it in messages.
-
-    Raises:
-        ValueError: if a value is NaN, or else if one is infinite.
-    """
+    """Accepts any tensor without NaN and infinity, else a ``ValueError``; reads it once and copies nothing."""
     if not tensor.numel() or not (tensor.is_floating_point() or tensor.is_complex()):
         return
     low, high = torch.aminmax(torch.view_as_real(tensor) if tensor.is_complex() else tensor)
@@ -208,17 +157,7 @@ def validate_no_nan_inf(tensor: torch.Tensor, name: str) -> None:
 def validate_values_in_range(
     tensor: torch.Tensor, name: str, min_value: float, max_value: float, inclusive: bool = True
 ) -> None:
-    """Accepts values between two bounds; NaN lies between none.
-
-    Args:
-        tensor: of any shape, of real numbers.
-        name: of it in messages.
-        min_value, max_value: the bounds.
-        inclusive: whether a value may equal a bound.
-
-    Raises:
-        ValueError: if a value is outside.
-    """
+    """Accepts real numbers between two bounds, ``inclusive`` or not, else a ``ValueError``; NaN lies between none."""
     if not tensor.numel():
         return
     low, high = (bound.item() for bound in torch.aminmax(tensor))
@@ -243,14 +182,6 @@ def _require_below(ids: torch.Tensor, name: str, what: str, count: int, allow_ne
         raise ValueError(f"{name} contains {what} {high}, and there are {count}: it is in [0, {count})")
     if low < 0 and not allow_negative:
         raise ValueError(f"{name} contains {what} {low}; it is in [0, {count})")
-
-
-def _plainly_valid(lists: list[Any], count: int) -> bool:
-    """The common case, without a step of Python per id: lists of plain ``int`` in range."""
-    if not set(map(type, lists)) <= {list}:
-        return False
-    ids = list(chain.from_iterable(lists))
-    return set(map(type, ids)) <= {int} and (not ids or (min(ids) >= 0 and max(ids) < count))
 
 
 def _kind(value: object) -> str:

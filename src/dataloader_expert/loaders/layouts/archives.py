@@ -15,12 +15,7 @@ import numpy as np
 
 
 def files_below(root: Path, pattern: str, suffixes: Iterable[str] | str = (".npz",)) -> list[Path]:
-    """Sorted files that match ``pattern`` and end in one of ``suffixes``, in any case.
-
-    Raises:
-        FileNotFoundError: if ``root`` is not a directory.
-        ValueError: if there is no such file.
-    """
+    """Sorted files that match ``pattern`` and end in one of ``suffixes``, in any case; none: a ``ValueError``."""
     if not root.is_dir():
         raise FileNotFoundError(f"directory not found: {root}")
     wanted = {s.lower() for s in ([suffixes] if isinstance(suffixes, str) else suffixes)}
@@ -97,12 +92,7 @@ def _listed_strings(pickled: bytes, count: int) -> list[str] | None:
 
 
 def section(config: str | Path, name: str) -> dict[str, Any]:
-    """A section of an INI file, with values parsed as Python literals if possible; read on each call.
-
-    Raises:
-        FileNotFoundError: if there is no such file.
-        KeyError: if it has no such section.
-    """
+    """A section of an INI file, else a ``KeyError``; values are Python literals if possible; read on each call."""
     parser = configparser.ConfigParser()
     if not parser.read(config, encoding="utf-8"):
         raise FileNotFoundError(f"config file not found: {config}; pass root_dir instead, or the file's path")

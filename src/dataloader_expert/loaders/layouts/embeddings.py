@@ -12,7 +12,7 @@ from torch.utils.data import Dataset
 from dataloader_expert.loaders.epochs import EpochLoader
 from dataloader_expert.loaders.layouts.archives import files_below, read_array, section
 from dataloader_expert.samplers import OrderedSampler, ShuffleSampler
-from dataloader_expert.samplers.rules import position
+from dataloader_expert.samplers.rules import given, position
 
 SECTION = "model_embedding_loader"
 
@@ -27,10 +27,7 @@ class ModelEmbeddingDataset(Dataset[dict[str, Any]]):
         embedding_key: name of the array.
         config: an INI file.
 
-    Raises:
-        FileNotFoundError: if the folder or the configuration is missing.
-        ValueError: if there is no archive.
-        KeyError: on access, if an archive has no such array.
+    A missing folder or file is a ``FileNotFoundError``, no archive a ``ValueError``, and no such array a ``KeyError``.
     """
 
     def __init__(
@@ -79,19 +76,11 @@ def build_model_embedding_loader(
     seed: int = 0,
     config: str | Path = "config.ini",
 ) -> EpochLoader:
-    """A loader of :class:`ModelEmbeddingDataset`; defaults are those of the section, else shuffled batches of 32, no workers.
-
-    Raises:
-        FileNotFoundError, ValueError: as of the dataset.
-    """
-    said = section(config, SECTION) if root_dir is None else {}
+    """A loader of :class:`ModelEmbeddingDataset`; by default as the section says, else shuffled, in batches of 32."""
     dataset = ModelEmbeddingDataset(root_dir, max_models=max_models, config=config)
-    shuffled = shuffle if shuffle is not None else bool(said.get("shuffle", True))
-    return EpochLoader(
-        dataset,
-        batch_size=batch_size or int(said.get("batch_size", 32)),
-        sampler=ShuffleSampler(dataset, seed) if shuffled else OrderedSampler(dataset),
-        num_workers=num_workers if num_workers is not None else int(said.get("num_workers", 0)),
-        pin_memory=pin_memory if pin_memory is not None else bool(said.get("pin_memory", False)),
-        collate_fn=collate_models,
-    )
+    said = {"shuffle": True, "batch_size": 32} | (section(config, SECTION) if root_dir is None else {})
+    said |= given(shuffle=shuffle, batch_size=batch_size, num_workers=num_workers, pin_memory=pin_memory)
+    how = {name: int(said.get(name, 0)) for name in ("batch_size", "num_workers")}
+    sampler = ShuffleSampler(dataset, seed) if said["shuffle"] else OrderedSampler(dataset)
+    pinned = bool(said.get("pin_memory", False))
+    return EpochLoader(dataset, sampler=sampler, pin_memory=pinned, collate_fn=collate_models, **how)

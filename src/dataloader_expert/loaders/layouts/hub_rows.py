@@ -26,19 +26,17 @@ LOOKED_AT = 32
 class HubRows(Dataset[dict[str, Any]]):
     """A ``datasets.Dataset`` whose rows are read by the batch and fit the collators.
 
-    An image column becomes ``pixel_values``, uint8 [C, H, W]; class labels become ``labels``; texts are tokenised, two such as
-    ``premise`` and ``hypothesis`` as a pair, unless there are ``input_ids``. If the data set has its own format (``with_format``, ``with_transform``), only labels are
-    renamed.
+    An image column becomes ``pixel_values``, uint8 [C, H, W]; class labels become ``labels``; texts are tokenised, two
+    such as ``premise`` and ``hypothesis`` as a pair, unless there are ``input_ids``. With its own format only labels
+    are renamed.
 
     Args:
         dataset: a ``datasets.Dataset``.
         tokenizer: of texts; None: they are not tokenised.
         max_length: texts are truncated to so many tokens.
         task_spec: its ``target_field`` is the label, if it is a column.
-        image_mode: ``"L"`` or ``"RGB"``; None: by :func:`mode_of_images`.
-
-    Raises:
-        ValueError: on access, for an image in colour if ``image_mode`` is ``"L"``.
+        image_mode: ``"L"``, with which an image in colour is a ``ValueError``, or ``"RGB"``; None: by
+            :func:`mode_of_images`.
     """
 
     def __init__(
@@ -54,8 +52,7 @@ class HubRows(Dataset[dict[str, Any]]):
         self.image = image_column(dataset)
         self.label = label_column(dataset.features, getattr(task_spec, "target_field", None))
         tokenised_here = tokenizer is not None and "input_ids" not in dataset.column_names and not self.own_format
-        self.text = text_column(dataset.features) if tokenised_here else None
-        self.pair = text_pair(dataset.features) if tokenised_here else None
+        self.texts = text_columns(dataset.features) if tokenised_here else ()
         self.mode = image_mode or mode_of_images(dataset)
 
     def __len__(self) -> int:
@@ -68,11 +65,8 @@ class HubRows(Dataset[dict[str, Any]]):
         columns = dict(self.dataset[list(indices)])
         if self.image is not None:
             columns["pixel_values"] = [pixels(image, self.mode) for image in columns.pop(self.image)]
-        if self.pair is not None:
-            one, two = (list(columns.pop(name)) for name in self.pair)
-            columns |= tokenised(self.tokenizer, one, self.max_length, two)
-        elif self.text is not None:
-            columns |= tokenised(self.tokenizer, list(columns.pop(self.text)), self.max_length)
+        if self.texts:
+            columns |= tokenised(self.tokenizer, self.max_length, *(list(columns.pop(name)) for name in self.texts))
         named = self.own_format and "labels" in columns  # a transform may have renamed the label
         if self.label in columns and self.label != "labels" and not named:
             columns["labels"] = columns.pop(self.label)
@@ -81,8 +75,7 @@ class HubRows(Dataset[dict[str, Any]]):
 
 
 class HubStream(IterableDataset[dict[str, Any]]):
-    """An iterable Hugging Face data set, which shards itself across workers, and after ``split_dataset_by_node`` across
-    ranks."""
+    """An iterable Hugging Face data set, which shards itself to workers; to ranks after ``split_dataset_by_node``."""
 
     shards_to_workers = True
 
@@ -91,26 +84,17 @@ class HubStream(IterableDataset[dict[str, Any]]):
         self.shards_itself = getattr(dataset, "_distributed", None) is not None
 
     def __iter__(self) -> Any:
-        features = getattr(self.dataset, "features", None)
-        for row in self.dataset:
-            yield self._fitting(dict(row), features)
-
-    def _fitting(self, row: dict[str, Any], features: Any) -> dict[str, Any]:
-        known = features or dict.fromkeys(row)
-        tokenised_here = self.tokenizer is not None and "input_ids" not in row
-        text = text_column(known, row) if tokenised_here else None
-        pair = text_pair(known, row) if tokenised_here else None
-        label = label_column(known, None)
-        if pair is not None:
-            one, two = (row.pop(name) for name in pair)
-            row |= tokenised(self.tokenizer, one, self.max_length, two)
-        elif text is not None:
-            row |= tokenised(self.tokenizer, row.pop(text), self.max_length)
-        for name in [n for n, v in row.items() if hasattr(v, "getbands")]:
-            row["pixel_values"] = pixels(row.pop(name), "RGB")
-        if label is not None and label != "labels":
-            row["labels"] = row.pop(label)
-        return row
+        for row in map(dict, self.dataset):
+            known = getattr(self.dataset, "features", None) or dict.fromkeys(row)
+            tokenised_here = self.tokenizer is not None and "input_ids" not in row
+            texts = [row.pop(name) for name in text_columns(known, row)] if tokenised_here else []
+            row |= tokenised(self.tokenizer, self.max_length, *texts) if texts else {}
+            for name in [n for n, v in row.items() if hasattr(v, "getbands")]:
+                row["pixel_values"] = pixels(row.pop(name), "RGB")
+            label = label_column(known, None)
+            if label is not None and label != "labels":
+                row["labels"] = row.pop(label)
+            yield row
 
 
 def is_hub(data: Any) -> bool:
@@ -153,32 +137,22 @@ def label_column(features: Any, target: str | None) -> str | None:
     return next(iter([*asked, *named[:1], *classes]), None)
 
 
-def text_column(features: Any, row: dict[str, Any] | None = None) -> str | None:
-    """The column of texts: by name, else the first of strings."""
-    strings = _strings(features, row)
-    return next((name for name in (*TEXT_NAMES, *strings) if name in strings), None)
-
-
-def text_pair(features: Any, row: dict[str, Any] | None = None) -> tuple[str, str] | None:
-    """The columns of two texts that a model reads together, by their names."""
-    strings = {*_strings(features, row)}
-    return next((pair for pair in PAIRS if strings >= {*pair}), None)
-
-
-def _strings(features: Any, row: dict[str, Any] | None) -> list[str]:
-    return [
+def text_columns(features: Any, row: dict[str, Any] | None = None) -> tuple[str, ...]:
+    """The two columns of texts that a model reads together, else one of texts: by name, else the first of strings."""
+    strings = [
         name
         for name in features
         if getattr(features[name], "dtype", None) in ("string", "large_string")
         or (features[name] is None and row is not None and isinstance(row.get(name), str))
     ]
+    alone = next(((name,) for name in (*TEXT_NAMES, *strings) if name in strings), ())
+    return next((pair for pair in PAIRS if {*strings} >= {*pair}), alone)
 
 
 def pixels(image: Any, mode: str) -> torch.Tensor:
     """A PIL image as uint8 [C, H, W] in ``mode``; of 16 bits the upper eight.
 
-    Raises:
-        ValueError: if there is no image, its values are beyond 0 to 255, or it is in colour and ``mode`` is ``"L"``.
+    A ``ValueError`` if there is no image, its values are beyond 0 to 255, or it is in colour and ``mode`` is ``"L"``.
     """
     if image is None:
         raise ValueError("a row has no image: filter such rows out; check_quality counts them")

@@ -29,10 +29,8 @@ class GenericImageDataset(Dataset[tuple[Any, int]]):
         image_column: None: the first column of images.
         label_column: None: the first ``ClassLabel``, else the first column of integers, else ``label``.
 
-    Raises:
-        TypeError: if ``hf_dataset`` is something else.
-        ValueError: if it is empty.
-        KeyError: if a column does not exist; on access, for a label that did not exist on opening.
+    Something else than a data set is a ``TypeError``, an empty one a ``ValueError``; a column that does not exist, and
+    on access a label that did not on opening, is a ``KeyError``.
     """
 
     def __init__(
@@ -84,7 +82,10 @@ class GenericImageDataset(Dataset[tuple[Any, int]]):
         row = self.dataset[position(index, len(self))]
         image = row[self.image_column].convert("RGB")
         label = self._codes[row[self.label_column]]
-        return (_to_tensor(image) if self.transform is None else self.transform(image)), label
+        if self.transform is not None:
+            return self.transform(image), label
+        pixels = np.array(image, dtype=np.uint8).transpose(2, 0, 1)
+        return torch.from_numpy(pixels.astype(np.float32) / 255), label
 
 
 class GenericBalancedDataLoader(EpochLoader):
@@ -95,22 +96,12 @@ class GenericBalancedDataLoader(EpochLoader):
     Args:
         dataset: anything with ``labels``, ``num_classes`` and ``class_names``.
         drop_last, shuffle, seed: as of the sampler.
-        num_workers, pin_memory, persistent_workers, prefetch_factor, keywords: as of ``DataLoader``; ``batch_size`` and
-            samplers are ignored with a warning.
+        keywords: as of ``DataLoader``, such as ``num_workers`` and ``prefetch_factor``; ``batch_size`` and samplers are
+            ignored with a warning.
     """
 
     def __init__(
-        self,
-        dataset: Any,
-        *,
-        drop_last: bool = True,
-        shuffle: bool = True,
-        seed: int | None = None,
-        num_workers: int = 0,
-        pin_memory: bool = False,
-        persistent_workers: bool = False,
-        prefetch_factor: int | None = None,
-        **keywords: Any,
+        self, dataset: Any, *, drop_last: bool = True, shuffle: bool = True, seed: int | None = None, **keywords: Any
     ) -> None:
         refused = [n for n in ("batch_size", "sampler", "batch_sampler") if keywords.pop(n, None) is not None]
         if refused:
@@ -119,24 +110,13 @@ class GenericBalancedDataLoader(EpochLoader):
             dataset.labels, seed=seed, drop_last=drop_last, shuffle=shuffle
         )
         self.num_classes, self.class_names = dataset.num_classes, dataset.class_names
-        super().__init__(
-            dataset,
-            batch_sampler=self.balanced_sampler,
-            num_workers=num_workers,
-            pin_memory=pin_memory,
-            persistent_workers=persistent_workers and num_workers > 0,
-            prefetch_factor=prefetch_factor if num_workers else None,
-            **keywords,
-        )
+        if not keywords.get("num_workers"):  # torch refuses these without workers
+            keywords |= {"persistent_workers": False, "prefetch_factor": None}
+        super().__init__(dataset, batch_sampler=self.balanced_sampler, **keywords)
 
 
 ImageNetDataset = GenericImageDataset
 ImageNetBalancedDataLoader = GenericBalancedDataLoader
-
-
-def _to_tensor(image: Any) -> torch.Tensor:
-    pixels = np.array(image, dtype=np.uint8)
-    return torch.from_numpy(pixels.transpose(2, 0, 1).astype(np.float32) / 255)
 
 
 def _column(features: Any, asked: str | None, candidates: list[str], what: str) -> str:

@@ -48,11 +48,9 @@ class ModelParameterDataset(Dataset[torch.Tensor]):
         on_corrupt: ``raise`` names all files that cannot be read; ``skip`` lists them in ``problems``.
         cache_bytes: tensors are kept in memory up to this size.
 
-    Raises:
-        FileNotFoundError: if the folder is missing.
-        ValueError: if it holds no archive, or some cannot be read or hold NaN or infinity.
-        KeyError: if an archive has no ``parameters``.
-        RuntimeError: with ``normalize``, if the numbers of features differ.
+    A missing folder is a ``FileNotFoundError``; one without archives, or with some that cannot be read or hold NaN or
+    infinity, a ``ValueError``; an archive without ``parameters`` a ``KeyError``; other numbers of features with
+    ``normalize`` a ``RuntimeError``.
     """
 
     def __init__(
@@ -76,35 +74,24 @@ class ModelParameterDataset(Dataset[torch.Tensor]):
         self.problems: list[str] = []
         self._kept: dict[int, torch.Tensor] = {}
         self._held = 0
-        self.statistics = statistics
-        if normalize and statistics is None:
-            self.statistics = self._fit(fit_on, on_corrupt)
-        self._feature_mean = self._feature_std = None
-        if normalize and self.statistics is not None:
-            self._feature_mean = torch.as_tensor(self.statistics.mean)
-            self._feature_std = torch.as_tensor(self.statistics.std)
+        self.statistics = self._fit(fit_on, on_corrupt) if normalize and statistics is None else statistics
 
     def __len__(self) -> int:
         return len(self.files)
 
     def __getitem__(self, index: int) -> torch.Tensor:
-        """The tensor at ``index``, negative ones from the end: [features], or as stored without ``flatten``.
-
-        Raises:
-            IndexError: if ``index`` is out of range.
-            KeyError, ValueError: if the archive has no ``parameters``, or cannot be read.
-        """
+        """The tensor at ``index``, else an ``IndexError``: [features], or as stored without ``flatten``."""
         at = position(index, len(self))
         if at in self._kept:
             return self._kept[at].clone()  # what a caller does to it stays with them
         values = torch.from_numpy(np.asarray(read_array(self.files[at], "parameters"), dtype=np.float64))
-        if self._feature_mean is not None and self._feature_std is not None:
-            if values.numel() != self._feature_mean.numel():
+        if self.normalize and self.statistics is not None:
+            mean, std = torch.as_tensor(self.statistics.mean), torch.as_tensor(self.statistics.std)
+            if values.numel() != mean.numel():
                 raise RuntimeError(
-                    f"{self.files[at]} has {values.numel()} features, the statistics have {self._feature_mean.numel()}"
+                    f"{self.files[at]} has {values.numel()} features, the statistics have {mean.numel()}"
                 )
-            shape = values.shape
-            values = ((values.reshape(-1) - self._feature_mean) / self._feature_std).reshape(shape)
+            values = ((values.reshape(-1) - mean) / std).reshape(values.shape)
         tensor = (values.reshape(-1) if self.flatten else values).to(self.dtype)
         if self._held + tensor.nbytes <= self._cache_bytes:
             self._kept[at] = tensor.clone()

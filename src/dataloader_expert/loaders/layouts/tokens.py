@@ -33,14 +33,11 @@ class DatasetTokenDataset(Dataset[dict[str, Any]]):
             ``dataset_names``, ``splits``, ``shard_glob`` and ``max_shards``.
         splits: in this order; None: all, sorted.
         dataset_names: folders below ``root_dir``; None: all, sorted. A warning names missing ones.
-        max_shards: maximum per split of a data set; None: all.
-        max_batches: maximum per shard; None: all.
+        max_shards, max_batches: maximum of shards per split of a data set, and of batches per shard; None: all.
         shard_glob: pattern of the shards' names.
         config: an INI file.
 
-    Raises:
-        FileNotFoundError: if the folder or the configuration is missing.
-        ValueError: if no shard is found; on access, if features are not three-dimensional.
+    A missing folder or file is a ``FileNotFoundError``; no shard, or on access features not 3-D, a ``ValueError``.
     """
 
     def __init__(
@@ -115,11 +112,7 @@ def build_dataset_token_loader(
     seed: int = 0,
     config: str | Path = "config.ini",
 ) -> EpochLoader:
-    """A loader of one shard per batch, as of :class:`DatasetTokenDataset`; by default shuffled.
-
-    Raises:
-        FileNotFoundError, ValueError: as of the dataset.
-    """
+    """A loader of one shard per batch, by default shuffled; arguments and errors as of :class:`DatasetTokenDataset`."""
     dataset = DatasetTokenDataset(
         root_dir, splits=splits, dataset_names=dataset_names, max_shards=max_shards, config=config
     )

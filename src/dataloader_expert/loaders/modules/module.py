@@ -51,18 +51,14 @@ class UniversalDataModule:
         max_length: texts are truncated to so many tokens; None: as the task says, else never.
         list_split: ``"seeded"``, or ``"tail"``: the last samples of a list are for validation, as in the original.
         new_order: False: every ``train_dataloader()`` starts the same epoch, as in the original.
-        stratify, groups: of the split, each a field's name or one value per sample: a class keeps its share in both
-            parts; a group is in one part only.
-        image_mode: of images in Hugging Face data sets, ``"L"`` or ``"RGB"``; None: ``"L"`` if those inspected in both
-            parts are grey.
+        stratify, groups: as of :func:`split`: a class keeps its share in both parts; a group is in one part only.
+        image_mode: of images of Hugging Face, ``"L"`` or ``"RGB"``; None: ``"L"`` if those inspected are grey.
 
     Attributes:
         train_data, val_data: the two parts.
         epoch: of the next ``train_dataloader()``.
 
-    Raises:
-        TypeError: if ``train_data`` is a dictionary, such as one of splits.
-        ValueError: as of :func:`split`, or if a setting is invalid.
+    A dictionary of splits is a ``TypeError``; a ``ValueError`` as of :func:`split`, or if a setting is invalid.
     """
 
     def __init__(
@@ -127,8 +123,7 @@ class UniversalDataModule:
         return loader
 
     def val_dataloader(self) -> EpochLoader | None:
-        """A loader of the validation part, in the same order in every pass (as stored; a stream as its buffer gives it); None if there is
-        none."""
+        """A loader of the validation part, if any, in one order in every pass: as stored, or as a stream gives it."""
         return None if self.val_data is None else self._loader(self.val_data, training=False)
 
     def set_epoch(self, epoch: int) -> None:

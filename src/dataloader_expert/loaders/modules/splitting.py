@@ -65,8 +65,7 @@ def split(
     ``datasets.Dataset``'s ``train_test_split``.
 
     Args:
-        data: a list, a ``datasets.Dataset``, or a dataset of torch, map-style or iterable; so are both parts, or None
-            without samples.
+        data: a list, a ``datasets.Dataset``, or a dataset of torch, map-style or iterable; so are both parts, or None.
         share: of validation, in [0, 1), else a ``ValueError``.
         in_order: the last samples are for validation, rather than a seeded choice.
         stratify: one class per sample, or the name of a field: classes keep their share in both parts, within a sample.
@@ -98,9 +97,7 @@ def split(
         if not 0 < len(rows) < count:
             logger.warning("%d samples cannot be split this way: all are for training", count)
             return data, None
-        inside = np.zeros(count, bool)
-        inside[rows] = True
-        return _part(data, np.flatnonzero(~inside)), _part(data, np.flatnonzero(inside))
+        return _part(data, np.delete(np.arange(count), rows)), _part(data, np.sort(rows).astype(np.int64))
     if hasattr(data, "train_test_split"):
         parts = data.train_test_split(test_size=validation, seed=seed)
         return parts["train"], parts["test"]

@@ -16,8 +16,8 @@ except ImportError as e:
         "StatefulDataLoader needs torchdata, which is not installed: pip install 'dataloader-expert[stateful]'"
     ) from e
 
-from dataloader_expert.loaders.epochs import samplers_of, with_epoch, wrapped
-from dataloader_expert.samplers.base import EpochBatchSampler, EpochSampler
+from dataloader_expert.loaders.epochs import samplers_of, state_behind, with_epoch, wrapped
+from dataloader_expert.samplers.base import EpochSampler
 from dataloader_expert.samplers.shuffled import TorchShuffleSampler
 
 OURS = frozenset({"current_epoch", "sampler_state"})
@@ -64,8 +64,12 @@ class StatefulDataLoader(_StatefulDataLoader[Any]):  # type: ignore[misc]  # tor
 
     def state_dict(self) -> dict[str, Any]:
         """torchdata's state, ``current_epoch`` and ``sampler_state``; taken between two batches."""
-        own = {"current_epoch": self.current_epoch, "sampler_state": self._sampler_state()}
-        return {**super().state_dict(), **own}
+        own: Any = self._own_sampler()
+        if isinstance(own, EpochSampler):
+            state = state_behind(own, getattr(self._iterator, "_num_yielded", 0), self.batch_size)
+        else:
+            state = dict(own.state_dict()) if hasattr(own, "state_dict") else {}
+        return {**super().state_dict(), "current_epoch": self.current_epoch, "sampler_state": state}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """The next pass resumes after the last batch delivered when ``state_dict`` was taken.
@@ -75,7 +79,9 @@ class StatefulDataLoader(_StatefulDataLoader[Any]):  # type: ignore[misc]  # tor
         self.current_epoch = int(state_dict["current_epoch"])
         rest = {name: value for name, value in state_dict.items() if name not in OURS}
         own, state = self._own_sampler(), state_dict.get("sampler_state") or {}
-        ended = isinstance(own, EpochSampler) and self._ended(own, state)
+        ours = isinstance(own, EpochSampler) and bool(state)
+        # of a finished pass: current_epoch has advanced, the sampler's epoch has not
+        ended = ours and state["epoch"] < self.current_epoch and state["taken"] >= len(own)
         super().load_state_dict({} if ended else rest)
         if (ended or not rest) and state and hasattr(own, "load_state_dict"):
             own.load_state_dict(state)
@@ -85,19 +91,6 @@ class StatefulDataLoader(_StatefulDataLoader[Any]):  # type: ignore[misc]  # tor
         if ended:  # the next pass is of the next epoch, as with torch's samplers; torchdata's would be empty
             own.set_epoch(own.epoch + (own.num_replicas == 1))
 
-    def _ended(self, own: Any, state: dict[str, Any]) -> bool:
-        """Whether ``state`` is of a finished pass: ``current_epoch`` has advanced, the sampler's epoch has not."""
-        return bool(state) and state["epoch"] < self.current_epoch and state["taken"] >= len(own)
-
     def _own_sampler(self) -> Any:
         """The ``EpochSampler`` if there is one, else torchdata's sampler."""
         return next((s for s in samplers_of(self) if isinstance(s, EpochSampler)), self.sampler)
-
-    def _sampler_state(self) -> dict[str, Any]:
-        own: Any = self._own_sampler()
-        if isinstance(own, EpochSampler):
-            delivered = getattr(self._iterator, "_num_yielded", 0)
-            each = 1 if isinstance(own, EpochBatchSampler) else self.batch_size or 1
-            return own.state_dict(min(len(own), delivered * each))  # type: ignore[arg-type]  # each of ours has a length
-        state = getattr(own, "state_dict", None)
-        return {} if state is None else dict(state())

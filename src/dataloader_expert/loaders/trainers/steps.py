@@ -17,23 +17,18 @@ logger = logging.getLogger(__name__)
 
 
 class TrainSteps(NamedTuple):
-    """An epoch of training, per rank."""
+    """An epoch of training, per rank: samples per step (of all ranks and accumulation), batches, batches per step."""
 
     global_batch_size: int
-    """Samples per optimizer step, of all ranks and accumulated batches."""
     num_train_steps: int
-    """Batches drawn from the loader."""
     gradient_accumulation_steps: int
-    """Batches per optimizer step."""
 
 
 class ValSteps(NamedTuple):
-    """A validation, per rank."""
+    """A validation, per rank: batches drawn from the loader, and those drawn before training, to test validation."""
 
     num_val_steps: int
-    """Batches drawn from the loader."""
     num_sanity_steps: int
-    """Batches drawn before training, to test validation."""
 
 
 def get_dataloader_length(dataloader: Iterable[Any]) -> int | None:

@@ -12,7 +12,7 @@ from dataloader_expert.checks.base import Check, Context, new_checks
 from dataloader_expert.checks.duplicates.duplicates import Duplicates
 from dataloader_expert.checks.files.integrity import Integrity
 from dataloader_expert.conclusions import MAX_PLACES
-from dataloader_expert.errors import RequestError
+from dataloader_expert.errors import RequestError, escaped, fields_are
 from dataloader_expert.facts import Evidence, Fact, Quantity
 from dataloader_expert.probes.base import FIRST, Bench, Said, evidence
 from dataloader_expert.probes.data.gathering import MOST, Gathering
@@ -202,8 +202,8 @@ def _begun(
     source.describe(merged)
     if bench.ref.label is not None:
         if source.field(bench.ref.label) is None:
-            names = ", ".join(f.name for f in source.fields)
-            raise RequestError("label-not-found", f"field {bench.ref.label} does not exist; the fields are: {names}")
+            there = fields_are(bench.ref.label, [f.name for f in source.fields])
+            raise RequestError("label-not-found", f"field {escaped(bench.ref.label)} does not exist; {there}")
         source.label, source.label_how = bench.ref.label, "as asked"
     source.roles = find_roles([merged], source.fields, source.label, bool(source.splits))
     context = context_of(source, bench.seed)

@@ -14,7 +14,7 @@ from dataloader_expert.checks.base import OF_SPLITS, ROLES, Check, Context, new_
 from dataloader_expert.checks.files.integrity import Integrity
 from dataloader_expert.checks.files.references import Referenced
 from dataloader_expert.conclusions import Finding
-from dataloader_expert.errors import RequestError
+from dataloader_expert.errors import RequestError, escaped, fields_are
 from dataloader_expert.facts import Fact, Facts, Quantity, Unknown
 from dataloader_expert.probes.base import Bench, Probe, Said, evidence
 from dataloader_expert.probes.data import own_samples
@@ -224,10 +224,8 @@ class Scan(Probe):
         for name in ASKED_FOR:
             asked = getattr(self, name)
             if asked is not None and source.field(asked) is None:
-                there = ", ".join(f.name for f in source.fields)
-                raise RequestError(
-                    "invalid-argument", f"there is no field {asked} {ASKED_FOR[name]}; the fields are: {there}"
-                )
+                there = fields_are(asked, [f.name for f in source.fields])
+                raise RequestError("invalid-argument", f"there is no field {escaped(asked)} {ASKED_FOR[name]}; {there}")
             setattr(context, name, asked)
         return context
 

@@ -90,12 +90,12 @@ def packed_by(served: Serving, listed: bool = False) -> Serving:
     """The same loader with packed batches; ``listed``: these are lists of tensors."""
     from torch.utils.data import default_collate
 
-    from dataloader_expert.loaders.building import with_collate
+    from dataloader_expert.loaders.building import twin
 
     loader = served.user_loader
     inner = served.collate if loader is None else loader.collate_fn
     pack: Any = Bundle(inner) if listed else Pack(inner, first=inner is default_collate)
-    return replace(served, collate=pack, user_loader=None if loader is None else with_collate(loader, pack))
+    return replace(served, collate=pack, user_loader=None if loader is None else twin(loader, collate_fn=pack))
 
 
 def gains(plan: Any, plain: Serving, packed: Serving, until: float, block_s: float) -> Paired:

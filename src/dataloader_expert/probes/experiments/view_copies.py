@@ -53,12 +53,12 @@ class ViewCopies(Probe):
 
 def cloned_by(served: Serving) -> Serving:
     """The same loader, whose batches hold copies of what they show of larger storages."""
-    from dataloader_expert.loaders.building import with_collate
+    from dataloader_expert.loaders.building import twin
 
     loader = served.user_loader
     inner: Any = served.collate if loader is None else loader.collate_fn
     made = Tight(inner, TIMES)
-    return replace(served, collate=made, user_loader=None if loader is None else with_collate(loader, made))
+    return replace(served, collate=made, user_loader=None if loader is None else twin(loader, collate_fn=made))
 
 
 PROBES = (ViewCopies,)

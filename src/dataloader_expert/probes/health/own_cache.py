@@ -17,9 +17,9 @@ from dataloader_expert.facts import Fact, Quantity
 from dataloader_expert.probes.base import FIRST, Bench, Observation, Probe, evidence
 from dataloader_expert.probes.carried import behind
 from dataloader_expert.probes.health.attribute_lines import uses_of
-from dataloader_expert.probes.health.generators import RESEEDED, draws, global_states, moved_on, reseeded
+from dataloader_expert.probes.health.generators import RESEEDED, global_states, moved_on, reseeded
 from dataloader_expert.probes.health.object_census import containers, entries, newest
-from dataloader_expert.probes.health.stored_values import DEPENDS, REWRITTEN, rewritten
+from dataloader_expert.probes.health.stored_values import changed
 from dataloader_expert.probes.profile.rereads import word_of
 
 KEPT = Quantity(
@@ -80,20 +80,7 @@ class OwnCache(Probe):
         if value is not None:
             yield Fact(RESEEDED, value, evidence("counted", self.name, seen=len(first)))
         if differ:
-            yield from self._changed(dataset, differ, len(first))
-
-    def _changed(self, dataset: Any, differ: list[int], read: int) -> Iterable[Observation]:
-        """What the dataset stores that reading samples changes."""
-        try:
-            names = rewritten(dataset, differ[0])
-            depends = not names and not draws(dataset, differ[0])
-        except Exception:  # the scan says which samples raise
-            return
-        if depends:
-            yield Fact(DEPENDS, {"differ": len(differ), "read": read}, evidence("counted", self.name, seen=read))
-        if names:
-            value = {"attributes": names, "differ": len(differ), "read": read}
-            yield Fact(REWRITTEN, value, evidence("counted", self.name, seen=read))
+            yield from changed(dataset, differ, len(first), self.name)
 
     def _kept(
         self, bench: Bench, dataset: Any, first: list[float], differ: list[int], states: list[dict[str, str]]

@@ -6,10 +6,12 @@ dataset and of the objects that it holds.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from dataloader_expert.facts import Quantity
+from dataloader_expert.facts import Fact, Quantity
+from dataloader_expert.probes.base import evidence
+from dataloader_expert.probes.health.generators import draws
 from dataloader_expert.probes.profile.rereads import word_of
 from dataloader_expert.sources.held import attributes, owners_of
 
@@ -21,6 +23,25 @@ REWRITTEN = Quantity(
     "",
     "attributes whose values reading a sample changes, of samples that differ when read again",
 )
+
+
+def changed(dataset: Any, differ: Sequence[int], read: int, by: str) -> Iterator[Fact]:
+    """Why samples differ when they are read again: reading them changes what is stored, or they depend on what was read before.
+
+    Args:
+        differ: these samples, of ``read``.
+        by: the probe that read them.
+    """
+    try:
+        names = rewritten(dataset, differ[0])
+        depends = not names and not draws(dataset, differ[0])
+    except Exception:  # the scan says which samples raise
+        return
+    value = {"differ": len(differ), "read": read}
+    if depends:
+        yield Fact(DEPENDS, value, evidence("counted", by, seen=read))
+    if names:
+        yield Fact(REWRITTEN, {"attributes": names, **value}, evidence("counted", by, seen=read))
 
 
 def rewritten(dataset: Any, index: int) -> list[str]:

@@ -17,6 +17,7 @@ from dataloader_expert.facts import Fact, Quantity, Unknown
 from dataloader_expert.probes.base import Bench, Observation, Probe, evidence, hangs
 from dataloader_expert.probes.health.generators import RESEEDED
 from dataloader_expert.probes.health.shared_handles import shared, used
+from dataloader_expert.probes.health.stored_values import REWRITTEN, changed
 from dataloader_expert.probes.profile.rereads import word_of
 from dataloader_expert.probes.serving import serving
 from dataloader_expert.probes.sharding import WORKERS, batches_of, digests, in_workers
@@ -57,9 +58,14 @@ class WorkerContent(Probe):
         size = len(served.dataset)
         drawn = np.random.default_rng(bench.seed).choice(size, min(size, MOST), replace=False).tolist()
         here, random = _here(bench, served.dataset, drawn, time.monotonic() + HERE_SHARE * (until - time.monotonic()))
+        if random:
+            found = changed(source.dataset, random, len(here) + len(random), self.name)  # type: ignore[attr-defined]
+            yield from (
+                fact for fact in found if fact.quantity == REWRITTEN
+            )  # others may draw from an unknown generator
         if random or len(here) < min(LEAST, size):
             slow = "samples take too long to read any again: raise budget_s"
-            why = "samples are random: reading one twice gives different content" if random else slow
+            why = "reading a sample twice gives different content" if random else slow
             yield Unknown("reading in worker processes", why)
             return
         order = sorted(here) * THERE
@@ -82,7 +88,7 @@ class WorkerContent(Probe):
             "compared": len(compared),
             "differ": len(differ),
             "first": sorted(differ)[:MAX_PLACES],
-            "random": random,
+            "random": len(random),
             "error": error,
         }
         yield from shared(before, self.name, served.dataset)
@@ -96,10 +102,10 @@ class WorkerContent(Probe):
         )
 
 
-def _here(bench: Bench, dataset: Any, indices: list[int], until: float) -> tuple[dict[int, str], int]:
-    """Digests of the samples that read the same twice in this process, and how many did not."""
+def _here(bench: Bench, dataset: Any, indices: list[int], until: float) -> tuple[dict[int, str], list[int]]:
+    """Digests of the samples that read the same twice in this process, and those that did not."""
     found: dict[int, str] = {}
-    random = 0
+    random: list[int] = []
     for index in indices:
         if time.monotonic() > until:
             break
@@ -111,7 +117,7 @@ def _here(bench: Bench, dataset: Any, indices: list[int], until: float) -> tuple
         if len(words) == 1:
             found[index] = words.pop()
         else:
-            random += 1
+            random.append(index)
     bench.at(-1)
     return found, random
 

@@ -32,7 +32,7 @@ class Attempt:
         self.model, self.batch, self.said, self.until = model, batch, said, until
         self.few, self.n = few_of(batch, n)
         self.want = wants(model, (int(said["size"]),) if said.get("size") else ())
-        self.ways = ways(model, self.few, label, chosen, guessed)
+        self.ways = ways(model, self.few, label, chosen, guessed, self.n or n or samples_in(batch))
         self.all = (n or samples_in(batch)) if self.n else 0
         self.said_to: dict[str, str] = {}
         """By code of a way, what the model said to it."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any, ClassVar
 
-from dataloader_expert.errors import RequestError
+from dataloader_expert.errors import RequestError, listed
 from dataloader_expert.facts import Fact, Facts, Json, Quantity
 from dataloader_expert.probes.base import Bench, Observation, Probe, evidence, in_words
 from dataloader_expert.probes.data.layout import FORMAT
@@ -72,22 +72,24 @@ class BatchLook(Probe):
         if self.ends:
             tried = [*(found.largest[:1] if found else ()), *(found.smallest[: FEW - 1] if found else range(FEW))]
             of = grown(served, tried, [*leaves, *further], [*sizes, *more])
-        padded = {*served.varying, *(f"{name}.0" for name in served.varying)}  # of a tuple, next to its lengths
+        padded = served.varying | {
+            f"{name}.0": at for name, at in served.varying.items()
+        }  # of a tuple, next to its lengths
         fields = []
         for name in leaves[0]:
             if not all(name in b for b in leaves):
                 continue
             extra = [(b[name], n) for b, n in zip(further, more, strict=True) if name in b]
-            field = field_of(name, [b[name] for b in leaves], sizes, name in padded, extra)
+            field = field_of(name, [b[name] for b in leaves], sizes, padded.get(name), extra)
             fields.append(with_batch_dimension(field, of.get(name)))
         structure = "dict" if isinstance(batches[0], dict) else type(batches[0]).__name__
         yield Fact(BATCH, {"structure": structure, "fields": fields}, evidence("sampled", "batch", seen=len(batches)))
         yield Fact(BATCH_SIZE_USED, sizes, evidence("counted", "batch", seen=len(batches)))
         value = {
             "name": served.collate_name,
-            "why": why(served),
+            "why": why(served, fields, failed is not None),
             "size": served.size,
-            "varying": sorted(served.varying),
+            "varying": dict(sorted(served.varying.items())),
             "place": users_place(served.collate),
         }
         yield Fact(COLLATE, value, evidence("counted", "batch", seen=len(batches)))
@@ -146,7 +148,7 @@ def at_the_ends(bench: Bench, served: Serving) -> tuple[Extremes | None, list[An
     return found, made, failed
 
 
-def padding(leaves: list[dict[str, Any]], varying: frozenset[str], own: bool = False) -> float | None:
+def padding(leaves: list[dict[str, Any]], varying: Mapping[str, int], own: bool = False) -> float | None:
     """The share of padded fields that is padding; 0 where none is padded, None for a collate function of the user's ``own``
     that gives no lengths."""
     held = whole = 0
@@ -156,8 +158,9 @@ def padding(leaves: list[dict[str, Any]], varying: frozenset[str], own: bool = F
             if field == name and name.endswith(".1") and name.removesuffix(".1") in varying:
                 field = name.removesuffix("1") + "0"
             if field != name and field in batch and hasattr(lengths, "sum"):
+                at = 1 + varying.get(field.removesuffix(".0"), varying.get(field, 0))
                 held += int(lengths.sum())
-                whole += int(batch[field].shape[0] * batch[field].shape[1])
+                whole += int(batch[field].shape[0] * batch[field].shape[at])
     return 1 - held / whole if whole else None if own else 0.0
 
 
@@ -186,11 +189,15 @@ def in_this_process(served: Serving) -> Any:
 
 
 def field_of(
-    name: str, values: list[Any], sizes: list[int], padded: bool = False, extra: list[tuple[Any, int]] | None = None
+    name: str,
+    values: list[Any],
+    sizes: list[int],
+    padded: int | None = None,
+    extra: list[tuple[Any, int]] | None = None,
 ) -> dict[str, Json]:
     """One field over several batches; a dimension that differs between them is null (varies).
 
-    That of a padded field always varies: the longest samples of some batches may have the same length by chance.
+    The ``padded`` one always varies: the longest samples of some batches may have the same length by chance.
     ``extra``: the field in batches of extreme samples, and their sizes; they count for shapes, not for mean bytes.
     """
     first = values[0]
@@ -206,8 +213,8 @@ def field_of(
             ranges = [[min(d), max(d)] for d in zip(*shapes, strict=True)]
         if first.ndim and all(s and s[0] == n for s, n in zip(shapes, counts, strict=True)):
             shape[0], ranges[0] = "B", None
-        if padded and len(shape) > 1:
-            shape[1] = None
+        if padded is not None and len(shape) > 1 + padded:
+            shape[1 + padded] = None
         dtype = str(first.dtype).removeprefix("torch.")
         return _field(name, dtype, shape, per, None in shape, ranges, False)
     if isinstance(first, list | tuple) and any(hasattr(x, "element_size") for x in first):
@@ -286,7 +293,8 @@ def _ignored(name: str) -> bool:
     return filler(name, torch.int64) != 0
 
 
-def why(served: Serving) -> str:
+def why(served: Serving, fields: list[dict[str, Json]], failed: bool = False) -> str:
+    """Why batches are made as they are; of ``fields``, those that stay lists are told. ``failed``: some samples do not collate."""
     if served.user_loader is not None:
         return "the one that your loader uses"
     if served.collate_name == "pad":
@@ -294,7 +302,10 @@ def why(served: Serving) -> str:
             labels = (
                 ", labels with -100, which torch's cross entropy ignores" if any(map(_ignored, served.varying)) else ""
             )
-            return f"a field varies in its first dimension: it is padded with 0 to the longest{labels}; its lengths are kept"
+            where = "one dimension" if any(served.varying.values()) else "its first dimension"
+            return f"a field varies in {where}: it is padded with 0 to the longest{labels}; its lengths are kept"
+        if unlike := [str(f["name"]) for f in fields if f["host"] and len(f["shape"]) > 1]:
+            return f"samples differ in several dimensions ({listed(unlike, 3)}): they can be neither stacked nor padded, and stay lists"
         return (
             "torch's default collate function cannot make one tensor of some fields, such as lists of numbers or PIL images: they are converted "
             "and stacked where possible, else kept as lists"
@@ -303,7 +314,7 @@ def why(served: Serving) -> str:
         return "the default collate cannot stack these samples, and padding cannot: batches are lists of samples"
     if served.size is not None:
         return f"images of several sizes are resized to {served.size[0]} x {served.size[1]}, then stacked"
-    return "all fields stack as they are"
+    return "torch's default, which some samples make fail: see findings" if failed else "all fields stack as they are"
 
 
 @dataclass(frozen=True)

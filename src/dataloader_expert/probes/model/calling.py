@@ -151,7 +151,8 @@ def few_of(batch: Any, n: int = 0) -> tuple[Any, int]:
     tensors = [v for _, v in flat(batch) if isinstance(v, torch.Tensor) and v.ndim]
     if not n or any(len(t) != n for t in tensors):
         return batch, 0
-    others = {d for t in tensors for d in t.shape[1:]}
+    apart = [v for _, of in flat(batch, n=n) if by_sample(of, n) for v in of if isinstance(v, torch.Tensor)]
+    others = {d for t in tensors for d in t.shape[1:]} | {d for t in apart for d in t.shape}
     k = next((k for k in ROWS if k <= n and k not in others), 0)
     if not k:
         return batch, n if n not in others else 0

@@ -13,6 +13,8 @@ from dataloader_expert.probes.model.attempt import Attempt
 from dataloader_expert.probes.model.calling import evaluated, given_to
 from dataloader_expert.probes.model.mends import OF_TARGET, Lookup, Mend, column_of, is_fake, mends
 from dataloader_expert.probes.model.padding_id import padding_id
+from dataloader_expert.probes.model.partners import alike
+from dataloader_expert.probes.model.resizing import OF_SIZE
 from dataloader_expert.probes.model.unsigned import is_unsigned
 from dataloader_expert.probes.model.ways import (
     DENSE,
@@ -28,6 +30,8 @@ from dataloader_expert.probes.model.ways import (
 
 OF_ORDER = re.compile(r"enforce_sorted|sorted in decreasing order")
 """What torch says to lengths that do not descend."""
+OF_CAST = re.compile(r"result type \w+ can't be cast to the desired output type")
+"""What torch says to whole numbers in the place of floats, such as the target of binary cross-entropy."""
 UNSORTED = (
     "lengths in no order, where the model packs sequences in descending order; pass enforce_sorted=False to "
     "pack_padded_sequence in the model, or sort each batch"
@@ -48,6 +52,8 @@ def with_mends(attempt: Attempt, way: Way, depth: int) -> Iterator[tuple[Way, tu
         fields = list(zip((e for _, e in way.arguments), way.names, strict=True))
         if "target" in said.lower():  # it is a loss within the model that complains
             fields.sort(key=lambda field: field[1] not in (*way.labels, *DENSE))
+        if OF_CAST.search(said):  # whole numbers where floats are calculated with
+            fields.sort(key=lambda field: evaluated(field[0], attempt.few).is_floating_point())
         if OF_TARGET.search(said) and way.labels:
             fields = [field for field in fields if field[1] in way.labels]
         refused = refused_ids(attempt, inner) if "out of range" in said else None
@@ -76,7 +82,20 @@ def with_mends(attempt: Attempt, way: Way, depth: int) -> Iterator[tuple[Way, tu
             for mend in mends(x, attempt.want, said, table, pictures, asserted):
                 sample = mend.expression.endswith(".unsqueeze(0)") and not attempt.alone
                 if mend.step not in taken and not sample:
-                    yield inner.mended(name, mend.expression), (*used, (name, mend))
+                    told = (*used, (name, mend))
+                    if (together := resized_alike(attempt, inner, name, x, mend.expression)) is not None:
+                        yield together, told
+                    yield inner.mended(name, mend.expression), told
+
+
+def resized_alike(attempt: Attempt, way: Way, name: str, x: Any, mend: str) -> Way | None:
+    """The way with a field resized, and with it what is fed beside it and is of the same pixels, such as its mask; None: nothing is."""
+    made = alone = way.mended(name, mend)
+    for (_, expression), other in zip(way.arguments, way.names, strict=True) if OF_SIZE.search(mend) else ():
+        y: Any = evaluated(wrapped(expression, way.mends.get(other, ())), attempt.few) if other != name else None
+        change = alike(mend, x, y) if hasattr(y, "is_floating_point") and not is_fake(y) else None
+        made = made if change is None else made.mended(other, change)
+    return None if made is alone else made
 
 
 def mended_alike(attempt: Attempt, way: Way) -> Iterator[tuple[Way, tuple[tuple[str, Mend], ...]]]:

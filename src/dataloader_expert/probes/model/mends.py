@@ -190,6 +190,9 @@ def mends(
         if float(x.min()) >= 0 and BRIGHT < float(x.max()) <= 255:
             says = f"values from {float(x.min()):.3g} to {float(x.max()):.3g}, where the loss inside the model takes 0 to 1"
             yield Mend("value-range-mismatch", "scale", says, "({x} / 255)")
+        if x.unique().tolist() == [-1, 1]:
+            says = "values of -1 and 1, where the loss inside the model takes 0 and 1"
+            yield Mend("value-range-mismatch", "scale", says, "(({x} + 1) / 2)")
     if "target" in error.lower():
         yield from of_masks(x)
         yield from of_one_hot(x, error)
@@ -239,7 +242,7 @@ def of_dtype(x: Any, want: Wants) -> Iterator[Mend]:
         full = f"{what}; sound of 16 bits is from -32768 to 32767"
         yield Mend("dtype-mismatch", "dtype", full, f"({{x}}.to(torch.{wanted}) / 32768)")
         return
-    if given == "uint8" and x.ndim >= 3:
+    if given == "uint8" and x.ndim >= 3 and (is_fake(x) or not x.numel() or int(x.max()) > 1):
         yield Mend("dtype-mismatch", "dtype", what, as_floats(x, want))
     if given != wanted and not (want.first_is_table and not x.is_floating_point()):
         yield Mend("dtype-mismatch", "dtype", what, f"{{x}}.to(torch.{wanted})")

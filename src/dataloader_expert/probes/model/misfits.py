@@ -154,6 +154,11 @@ def searched(attempt: Attempt) -> Verdict:
         swapped(attempt), by_length(attempt), apart, other_parts(attempt), under_keys(attempt)
     ):
         return replace(further(attempt, other), error=in_short(first))
+    for way in attempt.ways:
+        if (corners := as_corners(attempt, way)) is not None:
+            other, misfit = corners
+            found = further(attempt, other)
+            return replace(found, misfits=(misfit, *found.misfits), error=in_short(first))
     # one change of the batch is likelier than a model of one size; several at once are not
     found = by_mending(attempt, first, (1,)) or of_one_size(attempt, first)
     found = found or by_mending(attempt, first, range(2, DEPTH + 1))

@@ -8,6 +8,7 @@ from typing import Any
 from dataloader_expert.probes.model.calling import evaluated, given_to, ran
 from dataloader_expert.probes.model.mends import IGNORE, Misfit, is_fake
 from dataloader_expert.probes.model.padding import DIFFERS
+from dataloader_expert.probes.model.padding_id import ends
 from dataloader_expert.probes.model.verdict import SCALE
 from dataloader_expert.probes.model.ways import Way, accessors, hidden, wrapped
 from dataloader_expert.probes.serving import flat
@@ -150,7 +151,12 @@ def _real_places(batch: Any, way: Way, y: Any) -> Iterator[tuple[Any, str]]:
         if not hasattr(m, "is_floating_point") or is_fake(m) or expression == way.target or m is y:
             continue
         last = name.rpartition(".")[2]
-        if m.shape == y.shape and _is_mask(m) and last.endswith(("attention_mask", "mask", "masks")):
+        if m.shape == y.shape and name in way.names and not _is_mask(m) and not m.is_floating_point():
+            if m.is_complex() or ends(m) is None:
+                continue
+            pad = int(m[:, -1].mode().values)  # ids that end in it, and have it nowhere else
+            real, made = m != pad, f"({expression} != {pad})"
+        elif m.shape == y.shape and _is_mask(m) and last.endswith(("attention_mask", "mask", "masks")):
             real, made = m.bool(), f"{expression}.bool()"
             real, made = (~real, f"~{made}") if bool(real[:, -1].sum() > real[:, 0].sum()) else (real, made)
         elif m.shape == y.shape[:1] and "len" in last and not m.is_floating_point():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -38,6 +39,7 @@ def unsaid(attempt: Attempt, way: Way, error: Exception | None) -> tuple[Misfit,
         return beyond_classes(attempt, text)
     for found in (
         elsewhere(attempt),
+        of_a_list(attempt, way, text),
         untokenised(attempt.model, attempt.few),
         named_classes(attempt),
         other_columns(attempt),
@@ -69,6 +71,21 @@ def beyond_classes(attempt: Attempt, text: str) -> tuple[Misfit, ...]:
             says = f"labels from {least} to {most}, some of which the loss inside the model rejects: {text[:200].rstrip('.')}"
             return (Misfit("label-out-of-range", name, says, cured=False),)
     return ()
+
+
+def of_a_list(attempt: Attempt, way: Way, text: str) -> Misfit | None:
+    """Samples that do not stack, for a model that takes one tensor of all."""
+    if not re.search(r"not (?:list|tuple)\b|got \((?:list|tuple)\b|'(?:list|tuple)' object", text):
+        return None
+    for (_, expression), name in zip(way.arguments, way.names, strict=True):
+        given: Any = evaluated(expression, attempt.batch)
+        if isinstance(given, list | tuple) and given and all(hasattr(x, "shape") for x in given):
+            shapes = [*dict.fromkeys(str(list(x.shape)) for x in given)]
+            of = f"of shapes such as {listed(shapes[:2])}" if len(shapes) > 1 else f"of shape {shapes[0]}"
+            says = f"a list with a tensor of each sample, {of}, where the model takes one tensor"
+            fix = "resize, crop or pad samples to one shape in the dataset or in a collate_fn"
+            return Misfit("shape-mismatch", name, says, cured=False, fix=fix)
+    return None
 
 
 def named_classes(attempt: Attempt) -> Misfit | None:

@@ -24,6 +24,8 @@ from dataloader_expert.probes.serving import flat
 BEYOND, WHITE = 0.5, 0.05
 """How far beyond the values of standardized pictures others lie at least, as a share of their range, and how far beyond 0 and 1 those of
 a picture may lie."""
+OTHER_WAY = "(1 - {x})"
+"""The mask of 0 and 1 that hides what another shows."""
 TIMES = 4
 """A whole batch takes longer than the calls with which padding is looked at, by this factor at most."""
 
@@ -178,9 +180,14 @@ def finite(attempt: Attempt, way: Way) -> tuple[Way, list[Misfit], str | None]:
         return way, [], None
     for (_, expression), name in zip(way.arguments, way.names, strict=True):
         x = evaluated(wrapped(expression, way.mends.get(name, ())), attempt.batch)
-        other = way.mended(name, "~{x}")
-        if str(getattr(x, "dtype", "")) == "torch.bool" and makes_finite(attempt, other):
-            says = "True for what is real, where the model leaves out what is True: with this mask its output is NaN"
+        turned = None if not hasattr(x, "dtype") else "~{x}" if str(x.dtype) == "torch.bool" else OTHER_WAY
+        if turned is None or (turned == OTHER_WAY and not bool(((x == 0) | (x == 1)).all())):
+            continue
+        other, real = way.mended(name, turned), "True" if turned != OTHER_WAY else "1"
+        if attempt.fails(other, whole=True) is None and makes_finite(attempt, other):
+            says = (
+                f"{real} for what is real, where the model leaves out what is {real}: with this mask its output is NaN"
+            )
             return other, [Misfit(SCALE, name, says)], None
     says = "the model's output has NaN or infinite values, and the batch has none"
     return way, [Misfit(SCALE, way.names[0], says, cured=False)], None

@@ -117,11 +117,13 @@ def accessors(batch: Any, expression: str = "batch", name: str = "") -> dict[str
     return out
 
 
-def ways(model: Any, batch: Any, label: str | None, chosen: bool = False, guessed: bool = False) -> list[Way]:
+def ways(
+    model: Any, batch: Any, label: str | None, chosen: bool = False, guessed: bool = False, samples: int = 0
+) -> list[Way]:
     """The ways to call the model with this batch, the most usual first; those that a plain loop would not know are told.
 
     ``chosen``: the user named the fields, so that one that looks like a target is an input; ``guessed``: only its place says that
-    ``label`` is the label.
+    ``label`` is the label; ``samples``: those of the batch, of which a list with an entry for each is one field, and no entry of it is.
     """
     import torch
 
@@ -197,7 +199,19 @@ def ways(model: Any, batch: Any, label: str | None, chosen: bool = False, guesse
     if len(needed) == 1 and not isinstance(batch, torch.Tensor):
         found.append(Way(((None, "batch"),), ("batch",), target))
     found = [replace(way, guessed=guessed and way.target is not None and not way.labels) for way in found]
-    return [way for way in found if keeps_names(way, [*needed, *optional])]
+    found = [way for way in found if keeps_names(way, [*needed, *optional])]
+    fields = dict(flat(batch, n=samples))
+    of_one = {where[n] for n in tensors if n not in fields}
+    found = [way for way in found if of_one.isdisjoint(e for _, e in way.arguments)]
+    return [*(as_lists(fields, batch, target) if all(way.names == ("batch",) for way in found) else ()), *found]
+
+
+def as_lists(fields: Mapping[str, Any], batch: Any, target: str | None) -> list[Way]:
+    """The way to give the model the first list with a tensor of each sample, as nothing else can be given."""
+    name = next((n for n, v in fields.items() if isinstance(v, list | tuple) and hasattr(v[0], "shape")), None)
+    if name is None or "." in name:
+        return []
+    return [Way(((None, f"batch[{name!r}]" if isinstance(batch, Mapping) else f"batch[{name}]"),), (name,), target)]
 
 
 def last_target(tensors: Mapping[str, Any]) -> str | None:

@@ -81,7 +81,7 @@ def written(bench: Bench) -> str:
         raise NotWritten("batches that were not made here")
     if bench.facts.value(PRESENT) is not None:
         raise NotWritten("your own DataLoader")
-    collate = bench.facts.value(COLLATE, {"name": "default", "varying": [], "size": None})
+    collate = bench.facts.value(COLLATE, {"name": "default", "varying": {}, "size": None})
     pads = collate["name"] == "pad"
     if collate["name"] == "list":
         raise NotWritten("samples that can be neither stacked nor padded")
@@ -115,7 +115,8 @@ def written(bench: Bench) -> str:
         body += literals({"SEED": bench.seed}) + "\n\n"
         ends.append(plain.split)
     if pads:
-        body += literals({"VARYING": set(collate["varying"]) or ()}) + "\n\n"
+        varying = collate["varying"]
+        body += literals({"VARYING": varying if any(varying.values()) else set(varying) or ()}) + "\n\n"
     body += ours(*ends, plain.loaders) + checks(batch) + "\n\n"
     body += ours(plain.main).rstrip("\n") + "\n" + END
     needed = dict.fromkeys(re.findall(r"^ +(?:import|from) (numpy|PIL|pyarrow|safetensors|h5py)\b", body, re.MULTILINE))
@@ -247,6 +248,8 @@ def partners_of(source: Source, held: Iterable[str]) -> tuple[list[Any], str]:
         rule = rule_of(pairs) if len(pairs) == len(source.units) else None
         if rule is None:
             raise NotWritten(f"samples whose {field.name!a} no one rule finds")
+        if field.kind == "audio":
+            raise NotWritten("recordings of several files each")
         readers.append(READERS["image-folder" if field.kind in ("mask", "image") else "text"][0])
         lines += f"    {field.name!a}: ({readers[-1].__name__}, {', '.join(map(ascii, rule))}),\n"
     return readers, f"PARTNERS = {{\n{lines}}}\n"

@@ -1,10 +1,12 @@
-"""Lists of splits: text files called after a split, such as ``train.txt`` or ``train.list``, that name a sample in each line.
+"""Lists of splits: text files called after a split, such as ``train.txt`` or ``train.list``, that name a sample in each line, or such lists
+in JSON.
 
 Darknet and Ultralytics list paths, Pascal VOC (``ImageSets/Main``) names without suffix, others either with a label behind it.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Iterable
@@ -22,10 +24,14 @@ from dataloader_expert.sources.annotations.record import (
 )
 from dataloader_expert.sources.files import Entry, Listing
 from dataloader_expert.sources.layout import AROUND, read_folders, split_in_name, split_of_folder
+from dataloader_expert.sources.magic import suffix_of
 from dataloader_expert.sources.pairing import key_of
 
 MOST_BYTES = 1 << 26
-SUFFIXES = (".txt", ".list", ".lst")
+WRITTEN = {("text", ".txt"), ("text", ".list"), ("text", ".lst"), ("json", ".json")}
+"""Kinds of files with lists, and how their names end."""
+HEAD = 1 << 10
+_OF_TEXTS = re.compile(rb'(?:\xef\xbb\xbf)?\s*\[\s*"')
 _LIST = re.compile(r"(?<=[a-z])lists?(?![a-z])", re.I)
 """The end of a word, as in ``trainlist01.txt``."""
 FLAGS = frozenset({"-1", "0", "1"})
@@ -58,7 +64,7 @@ def join_lists(found: Annotations, listing: Listing, paths: list[str]) -> None:
     loosely: dict[str, dict[str, Entry]] = {}
     """By a word of their names, such as ``Flickr_8k.trainImages``."""
     for entry in listing.entries:
-        if entry.kind == "text" and entry.path.endswith(SUFFIXES) and 0 < entry.size <= MOST_BYTES:
+        if (entry.kind, suffix_of(entry.path)) in WRITTEN and 0 < entry.size <= MOST_BYTES:
             folder, name = folder_of(entry.path), entry.path.rsplit("/", 1)[-1].rpartition(".")[0]
             split = _split_of(name)
             if split is not None:
@@ -182,16 +188,7 @@ def _read(
     behind a name, None for any."""
     found = {}
     for split, entry in lists.items():
-        try:
-            data = listing.read(entry.path, MOST_BYTES)
-        except ODD:
-            continue
-        try:
-            text = data.decode("utf-8-sig")
-        except UnicodeDecodeError:
-            text = data.decode("latin-1")
-        lines = [line.strip() for line in text.splitlines()]
-        lines = [line for line in lines if line and not line.startswith("#")]
+        lines = _lines(listing, entry)
         if (
             beside is not None
             and any(set(line.split()[1:]) - beside and files.meant(line, folder) is None for line in lines)
@@ -209,6 +206,24 @@ def _read(
             above_of = {path: of[0] for path, of in above.items() if of and of[0]}
             found[split] = List(entry.path, list(dict.fromkeys(there)), lost, above_of, behind)
     return found
+
+
+def _lines(listing: Listing, entry: Entry) -> list[str]:
+    """The lines of a list, or what one in JSON holds; none of another file."""
+    try:
+        if entry.kind == "json" and not _OF_TEXTS.match(listing.head(entry.path, HEAD)):
+            return []  # a document of another kind, which may be large
+        data = listing.read(entry.path, MOST_BYTES)
+        held = json.loads(data) if entry.kind == "json" else []
+    except ODD:
+        return []
+    if entry.kind == "json":
+        return [line for line in held if line.strip()] if all(isinstance(line, str) for line in held) else []
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        text = data.decode("latin-1")
+    return [line for line in map(str.strip, text.splitlines()) if line and not line.startswith("#")]
 
 
 def _have_classes(lines: list[str]) -> bool:

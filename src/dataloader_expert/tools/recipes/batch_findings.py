@@ -140,7 +140,10 @@ def uneven(facts: Facts) -> Iterator[Finding]:
     if failed is not None:
         text = f"samples {', '.join(map(str, failed['samples']))} do not collate: {failed['error']}"
         where = [{"sample": i} for i in failed["samples"]]
-        yield finding("not-collatable", "error", text, spread, "make these samples like the others", where)
+        fix = "make these samples like the others"
+        if "NoneType" in failed["error"]:
+            fix = "return a value of the usual type in place of None, such as an empty text or zeros; or pass a collate_fn that takes None"
+        yield finding("not-collatable", "error", text, spread, fix, where)
 
 
 MANY_CUT = 0.5

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dataloader_expert.advice.caching import kept
-from dataloader_expert.advice.model_inputs import fed_fields, unscaled_fields
+from dataloader_expert.advice.model_inputs import classes_beside_arrays, fed_fields, unscaled_fields
 from dataloader_expert.advice.normalization import WHITE, normalization
 from dataloader_expert.checks.base import STATISTICS, VALUES
 from dataloader_expert.checks.common.class_maps import CLASS_MAP
@@ -16,8 +16,11 @@ from dataloader_expert.probes.model.batch import BATCH, COLLATE
 from dataloader_expert.probes.model.check import MODEL
 from dataloader_expert.probes.profile.stage import STAGE
 from dataloader_expert.report import Figure
+from dataloader_expert.sources.roles import words
 from dataloader_expert.tools.batch_parts import Cache, Preprocessing
 
+NAMED_CLASSES = {"label", "labels", "class", "classes", "category", "categories"}
+"""Words in the names of whole numbers that are classes."""
 NO_INPUT = ("id", "idx", "index", "sample_rate")
 """Fields that say which sample it is, or how it was taken."""
 
@@ -60,6 +63,8 @@ def resize_of(facts: Facts) -> str:
     listed = [f["name"] for f in varying if f["host"]]
     stacked = [f["name"] for f in varying if not f["host"]]
     own = collate["name"] not in ("pad", "list", "default")
+    if not batch:
+        return "unknown: no batch was made"
     if not varying:
         differ = any(None in f["shape"] for f in facts.value(FIELDS, []) if f["kind"] not in ("text", "other"))
         return "none: the collate function brings samples to one shape" if differ and own else ALIKE
@@ -130,7 +135,12 @@ def inputs_of(facts: Facts) -> list[dict[str, Any]]:
     kinds = {f["name"]: f["kind"] for f in facts.value(FIELDS, [])}
     stored = {f["name"]: f["dtype"] for f in facts.value(FIELDS, [])}
     aside = {facts.value(LABEL, {"name": None})["name"], *NO_INPUT}
-    found = [f for f in facts.value(BATCH, {"fields": []})["fields"] if not f["name"].endswith("_lengths")]
+    padded = {f"{name}.1" for name in facts.value(COLLATE, {"varying": {}})["varying"]}  # of a tuple
+    found = [
+        f
+        for f in facts.value(BATCH, {"fields": []})["fields"]
+        if not f["name"].endswith("_lengths") and f["name"] not in padded
+    ]
     return [
         {**f, "kind": kinds.get(f["name"], "other"), "stored": stored.get(f["name"])}
         for f in found
@@ -141,10 +151,13 @@ def inputs_of(facts: Facts) -> list[dict[str, Any]]:
 def dtype_of(facts: Facts) -> str:
     """What the inputs are to be, and from what."""
     wanted: dict[str, set[str]] = {}
+    beside, read = classes_beside_arrays(facts), any(facts.all(STATISTICS))
     for f in inputs_of(facts):
         if f["dtype"] == "str" and stays_text(f, facts):
             continue
-        if of_classes(f["name"], facts) or is_target(f["name"], facts):
+        whole = f["dtype"].startswith(("int", "uint"))
+        named = set(words(f["name"].rpartition(".")[2])) & NAMED_CLASSES
+        if of_classes(f["name"], facts) or is_target(f["name"], facts) or (whole and named):
             target = "torch.int64 classes"
         elif f["dtype"] == "str" or f["name"] in facts.value(MODEL, {"codes": []})["codes"]:
             known = "codes" if f["kind"] == "category" else "ids" if f["shape"] == ["B"] and f["dtype"] != "str" else ""
@@ -153,6 +166,8 @@ def dtype_of(facts: Facts) -> str:
             target = f"torch.{f['dtype']}"
         elif f["kind"] == "tokens":
             target = "torch.int64 token ids"
+        elif whole and (f["name"] in beside or not read):
+            target = f"torch.{f['dtype']}"
         elif f["dtype"].startswith(("float", "bfloat", "int", "uint", "bool")):
             target = "torch.float32"
         else:

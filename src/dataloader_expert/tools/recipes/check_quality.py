@@ -174,7 +174,7 @@ def verdict(
     of = "" if seen.complete or seen.samples_total is None else f" of {seen.samples_total:,}"
     read = f"{seen.samples_read:,}{of} samples were read" if seen.samples_read != 1 or of else "1 sample was read"
     # one sentence, so that whoever reads no further knows what was not checked
-    leak = leaked(found)
+    leak = leaked(found, seen.samples_read)
     if passed is None:
         return f"Undecided{leak}: {undecided(facts, read)}{warned}{unseen}."
     if passed:
@@ -191,11 +191,19 @@ def verdict(
 
 LEAKS = ("splits-overlap", "splits-near-overlap", "group-leakage", "time-leakage", "label-leaked-by-field")
 """Codes of what makes scores too good, the surest first. A warning of these fails nothing, and yet nobody should train on such data unawares."""
+COPIES, FEWEST_COPIED = ("splits-overlap", "splits-near-overlap"), 1000
+"""Codes of samples in two splits: one in so many changes no score."""
 
 
-def leaked(found: tuple[Finding, ...]) -> str:
-    """What the verdict adds where samples of other splits or the label leak into what a model sees; empty if nothing does."""
-    told = [f for code in LEAKS for f in found if f.code == code and f.severity != "info"]
+def leaked(found: tuple[Finding, ...], samples: int) -> str:
+    """What the verdict adds where samples of other splits or the label leak into what a model sees; empty if nothing does, and where
+    hardly any of the samples are copies."""
+    told = [
+        f
+        for code in LEAKS
+        for f in found
+        if f.code == code and f.severity != "info" and not (code in COPIES and f.count * FEWEST_COPIED <= samples)
+    ]
     if not told:
         return ""
     more = f" (and {len(told) - 1} more)" if len(told) > 1 else ""

@@ -302,7 +302,16 @@ def summary(facts: Facts, size: int, why: str, memory: int | None, bound: dict[s
     held = f", {in_bytes(memory)} per batch" if memory is not None else ""
     spec = f"Batch size {size} ({why}){held}. The maximum is {bound['value']:,}, limited by {bound['limited_by']}."
     none_fits = next((in_a_sentence(found) for found in too_large(facts)), "")
-    return " ".join(filter(None, (refusal(facts), none_fits or spec)))
+    return " ".join(filter(None, (uncollated(facts), refusal(facts), none_fits or spec)))
+
+
+def uncollated(facts: Facts) -> str:
+    """That batches with some of the samples cannot be made; empty where they can."""
+    failed = facts.value(SPREAD, {}).get("failed")
+    if not failed:
+        return ""
+    few = ", ".join(map(str, failed["samples"]))
+    return f"Batches with some samples ({few}) fail to collate: {failed['error'].rstrip('.')}."
 
 
 def unanswered(request: Request, measured: Measured) -> str:

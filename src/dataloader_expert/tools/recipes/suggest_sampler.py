@@ -79,6 +79,7 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
     )
     strategy = chosen["strategy"]
     ranks = facts.value(RANKS, 1) if request.world_size == 1 else request.world_size
+    asked = request.batch_size
     request = request.model_copy(update={"batch_size": size_of(request, facts), "world_size": ranks})
     several = class_counts(facts) is None and facts.find(LABEL_SETS) is not None
     kept = facts.find(KEPT_LABELS)
@@ -126,9 +127,10 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
         said += f"Keep the present {escaped(sampler_of(facts) or 'sampler')}: {kept_why}."
     else:
         said += f"Suggested sampler: {'none' if strategy == 'stream' else strategy}; {chosen['why']}."
-    said += timed(facts) + partly(facts)
+    said += timed(facts) + unlabelled(facts) + partly(facts)
     if isinstance(simulated, Simulation) and kept_why is None:
         said += f" {covered(simulated, strategy, request.world_size)}."
+        said += too_few(simulated, asked, request.world_size)
         said += padded(simulated, padding_of_present(facts), strategy)
     steps = [
         Next(
@@ -148,6 +150,21 @@ def timed(facts: Facts) -> str:
     return (
         f" Samples have a time ({escaped(role['field'])}): shuffle within the training split only, and use the latest samples, not random ones, for validation "
         "and test; for sequence models, shuffle windows of consecutive samples."
+    )
+
+
+UNLABELLED = 0.05
+"""The share of the samples without a label from which on it is told."""
+
+
+def unlabelled(facts: Facts) -> str:
+    """That many samples have no label, which a plain shuffle draws too."""
+    missing, read = facts.value(LABELS_MISSING, 0), facts.value(SCANNED, {"read": 0})["read"]
+    if not read or missing < UNLABELLED * read:
+        return ""
+    return (
+        f" {missing:,} of {number(read, 'sample')} ({missing / read:.0%}) have no label: a supervised loss takes none of them, so draw from "
+        "the labelled ones alone (torch.utils.data.Subset), or leave the others out of the loss."
     )
 
 
@@ -195,6 +212,14 @@ def covered(drawn: Simulation, strategy: str, world_size: int) -> str:
         first = f"Epoch 0 covers {drawn.unique_fraction:.0%} of the samples{of_ranks}{repeated}"
         return f"{first}; the share grows to all of them in epoch {EPOCHS}"
     return f"A drawn epoch covers {drawn.unique_fraction:.0%} of the samples{of_ranks}{repeated}"
+
+
+def too_few(drawn: Simulation, asked: int | None, world_size: int) -> str:
+    """That the epoch holds fewer samples than the batch that was asked for."""
+    if asked is None or drawn.epoch_samples >= asked * world_size:
+        return ""
+    batch = f"a batch of {asked:,}" + (f" on each of {world_size} ranks" if world_size > 1 else "")
+    return f" Its {number(drawn.epoch_samples, 'sample')} do not fill {batch}: lower batch_size, or drop_last=True leaves no batch at all."
 
 
 OF_PRESENT = {
@@ -287,7 +312,7 @@ def said_of(drawing: dict[str, Any] | None, several: bool, facts: Facts) -> dict
         else f"1 / number of samples with the same {'field ' * str(field).isdigit()}{field}",
     }
     each = f"{'field ' * str(field).isdigit()}{field} of each sample"
-    measured = reads == "lengths" and length_of(field, facts).startswith("len(")
+    measured = reads == "lengths" and not length_of(field, facts).startswith("int(")
     first = words.get(reads, f"length of {each}" if measured else each)
     name = "difficulty" if drawing["sampler"] == "CurriculumSampler" else reads
     return {
@@ -391,4 +416,7 @@ def length_of(field: str, facts: Facts) -> str:
     """A field's own length, or its value if it is a number that gives the length."""
     of_one = [f for f in facts.value(FIELDS, []) if f["name"] == field and not f["shape"]]
     scalar = any(f["dtype"].startswith(("int", "uint", "float")) for f in of_one)
+    known = facts.value(LENGTHS, {"field": None})
+    if known["field"] == field and known.get("at"):
+        return f"{value_of(field, facts)}.shape[{known['at']}]"
     return f"{'int' if scalar else 'len'}({value_of(field, facts)})"

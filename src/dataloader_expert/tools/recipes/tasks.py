@@ -55,6 +55,9 @@ def unlabelled(modality: str, fields: Sequence[Mapping[str, Any]], label: Mappin
         return _of_masks([f["name"] for f in fields if f["kind"] == "mask"])
     if len(pictures := [f["name"] for f in fields if f["kind"] == "image"]) > 1 and len(fields) == len(pictures):
         return Task(name="image to image", how=f"each image has others in {_quoted(*pictures[1:])}")
+    sounds = [f["name"] for f in fields if f["kind"] == "audio"]
+    if len(sounds) > 1 and not any(f["kind"] == "text" for f in fields):
+        return Task(name="audio to audio", how=f"each recording has others in {_quoted(*sounds[1:])}")
     if "image" in kinds and (points := points_in(fields)):
         return Task(name="pose estimation", how=f"each image has points in {_quoted(points)}")
     if (runs := of_runs(fields)) is not None:

@@ -1,0 +1,28 @@
+"""A mark that is set or not, and else missing."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.checks.looking import Data, judged
+
+N = 120
+
+
+@pytest.mark.parametrize("value", [True, "yes", 1])
+def test_a_mark_that_is_missing_where_it_is_not_set_is_an_info(value: object) -> None:
+    """Seen: 'validation' was True in a tenth of the rows and blank in the others, which a warning told."""
+    values = [value if i % 10 == 0 else None for i in range(N)]
+    held = values if isinstance(value, str) else np.array([v or 0 for v in values])
+    columns = {"x": np.arange(N) / 7, "validation": held}
+    found = judged("statistics", Data(columns, nulls={"validation": [v is None for v in values]}))
+    assert found["missing-values"].severity == "info" and "set or not" in found["missing-values"].fix
+
+
+def test_what_few_samples_lack_of_one_value_is_not_told_as_in_every_sample() -> None:
+    """Our promise: a statement on all samples holds for all."""
+    columns = {"x": np.arange(N) / 7, "gain": np.full(N, 2.5)}
+    found = judged("statistics", Data(columns, nulls={"gain": [i % 20 == 0 for i in range(N)]}))
+    assert found["constant-field"].message == "gain is 2.5 in every sample that has one"
+    assert found["missing-values"].severity == "info"

@@ -1,0 +1,73 @@
+"""What a training script asks first: class indices and their names, the labels for a sampler, and the split for validation."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+import torch
+
+from dataloader_expert.errors import RequestError
+from dataloader_expert.loaders import create_loader, open_dataset
+from dataloader_expert.samplers import TokenBudgetBatchSampler
+from tests.making.tiny import TINY
+
+
+def tables(folder: Path, **rows: list[str]) -> Path:
+    for name, lines in rows.items():
+        (folder / f"{name}.csv").write_text("\n".join(lines) + "\n")
+    return folder
+
+
+def test_a_label_of_texts_is_an_index_in_every_split(tmp_path: Path) -> None:
+    """Seen: 'yes' and 'no' came as lists of strings, which no loss takes."""
+    train = ["x,label", *(f"{i}.5,{'yes' if i % 3 else 'no'}" for i in range(30))]
+    made = tables(tmp_path, train=train, test=["x,label", *(f"{i}.25,yes" for i in range(6))])
+    batch = next(iter(create_loader(made, "test", 6, 0)))
+    assert batch["label"].tolist() == [1] * 6 and batch["label"].dtype == torch.int64
+    opened = open_dataset(made, split="train")
+    assert opened.classes == ["no", "yes"] and Counter(opened.labels()) == {1: 20, 0: 10}
+
+
+def test_a_class_that_is_missing_is_minus_one(tmp_path: Path) -> None:
+    """Seen: a test split without labels made all of them NaN, of float64; a measured target stays so."""
+    train = ["a,price,label", *(f"{i}.5,{i * 3.25},{i % 4}" for i in range(40))]
+    made = tables(tmp_path, train=train, test=["a", *(f"{i}.25" for i in range(8))])
+    test = next(iter(create_loader(made, "test", 8, 0)))
+    assert test["label"].tolist() == [-1] * 8 and torch.isnan(test["price"]).all()
+    whole = torch.cat([b["label"] for b in create_loader(made, None, 7, 0)])
+    assert whole.dtype == torch.int64 and Counter(whole.tolist()) == {-1: 8, 0: 10, 1: 10, 2: 10, 3: 10}
+
+
+def test_the_names_of_classes_and_the_labels_of_images(tmp_path: Path) -> None:
+    """Our promise: they are there for a report and for weights."""
+    opened = open_dataset(TINY["image-folder"](tmp_path).source, split="train")
+    assert opened.classes is not None
+    assert opened.labels() == [int(opened[i]["label"]) for i in range(len(opened))]
+    assert {*opened.labels()} <= {*range(len(opened.classes))}
+
+
+def test_batches_of_a_batch_sampler_are_padded(tmp_path: Path) -> None:
+    """Seen: with batch_size=None, as the sampler makes the batches, lists of several lengths did not stack."""
+    lengths = [3, 9, 4, 4, 7, 5]
+    rows = [json.dumps({"input_ids": list(range(1, n + 1)), "label": 0}) for n in lengths]
+    (tmp_path / "train.jsonl").write_text("\n".join(rows) + "\n")
+    sampler = TokenBudgetBatchSampler(lengths, 20)
+    batches = list(create_loader(tmp_path, "train", None, 0, sampler=sampler))
+    assert sorted(n for b in batches for n in b["input_ids_lengths"].tolist()) == sorted(lengths)
+    assert all(b["input_ids"].numel() <= 20 for b in batches)
+
+
+@pytest.mark.parametrize("asked", ["val", "dev", "validation"])
+def test_the_split_for_validation_is_found_by_any_of_its_names(tmp_path: Path, asked: str) -> None:
+    """Seen: the folder is called valid, and the script says val."""
+    made = tables(tmp_path, train=["x,label", "1,0", "2,1"], valid=["x,label", "3,1"])
+    assert [float(s["x"]) for s in open_dataset(made, split=asked)] == [3.0]  # type: ignore[attr-defined]
+
+
+def test_a_split_of_data_without_any_is_refused_with_the_way_to_read_all(tmp_path: Path) -> None:
+    made = tables(tmp_path, rows=["x,label", "1,0", "2,1"])
+    with pytest.raises(RequestError, match="splits are: none; leave split out to read all samples"):
+        open_dataset(made, split="train")
