@@ -14,7 +14,7 @@ from dataloader_expert.probes.data.own_samples import RAISES
 from dataloader_expert.probes.health.own_cache import KEPT
 from dataloader_expert.probes.health.started_first import STARTED_FIRST
 from dataloader_expert.probes.health.worker_resources import GROWTH
-from dataloader_expert.probes.hung import LONG_SAMPLES
+from dataloader_expert.probes.hung import HANGS, LONG_SAMPLES
 from dataloader_expert.probes.model.batch import SPREAD
 from dataloader_expert.probes.search.loading import CURRENT
 from dataloader_expert.probes.search.stuck import STUCK
@@ -181,6 +181,17 @@ def test_workers_that_deliver_nothing_as_their_threads_wait_for_cores_are_told_s
         and ("use_all_cores" in found.fix or found.code == "machine-busy")
     )
     assert not [one for one in stuck(facts_of(starting)) if "that line" in one.fix]
+
+
+@pytest.mark.parametrize(
+    ("line", "told"), [("__getitem__ (lidar.py:20)", []), ("__getitem__ (lidar.py:7)", ["sample-hangs"])]
+)
+def test_a_sample_that_hangs_is_told_once(line: str, told: list[str]) -> None:
+    """Seen: the sample that hung, and below it that the process was stopped at that same line, with "raise budget_s"."""
+    hung = {"seconds": 5.0, "waits": True, "where": "__getitem__ (lidar.py:20)", "others_come": True}
+    message = f"making a batch: no result within 28 s, so the process was stopped in {line}; raise budget_s"
+    failed = {"code": "timed-out", "message": message}
+    assert codes_of(facts_of((HANGS, hung, {"sample": 231}), (FAILED, failed, {})), measuring) == told
 
 
 @pytest.mark.parametrize("known", [False, True])

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from dataloader_expert.advice.loading_summary import loading_summary
+from dataloader_expert.advice.workers import worker_advice
 from dataloader_expert.conclusions import Finding
 from dataloader_expert.facts import Evidence, Fact, Facts
+from dataloader_expert.probes.model.step_time import STEP
 from dataloader_expert.probes.profile.hotspots import USER_FUNCTIONS
 from dataloader_expert.probes.search.loading import CURRENT, ENDED, PREDICTED, RECOMMENDED, SPEEDUP, UNPROVED
 from dataloader_expert.probes.search.trials import THROUGHPUT, TRIALS
@@ -55,6 +59,17 @@ def test_a_few_stacks_are_not_said_to_show_where_the_time_goes() -> None:
         assert "spent in collate" in told and ("data.py:9" in told) is named  # which is timed
     told = loading_summary(facts(NOW), [], ("unattributed", 0.8, False), [], False)
     assert told.endswith("Too few stacks were sampled to say where a sample's time goes (raise budget_s).")
+
+
+@pytest.mark.parametrize("stepped", [False, True])
+def test_no_workers_cost_the_time_in_which_training_waits(stepped: bool) -> None:
+    """Seen: "cost none" of num_workers=0, timed without a training step that workers would have loaded beside."""
+    alone = {**NOW, "num_workers": 0}
+    timing = Evidence("timed", "a test", seen=3)
+    at = {"workers": 0, "prefetch": 0, "in_order": True, "persistent": False, "batch_size": 16}
+    step = [Fact(STEP, 20.0, timing)] if stepped else []
+    [advice] = worker_advice(facts(alone, Fact(THROUGHPUT, 120.0, timing, at), *step, speedup=1.3, timed=True))
+    assert advice.cost.startswith("none" if stepped else "training waits while the main process loads")
 
 
 def test_what_was_not_tried_is_predicted_and_never_no_gain() -> None:

@@ -57,6 +57,13 @@ def test_more_workers_are_no_cure_where_those_tried_were_no_faster(rates: tuple[
     assert ("more of them help" in found.fix) is told
 
 
+def test_a_slow_collate_function_is_told_on_a_busy_machine_too() -> None:
+    """Seen: "90 % of a sample's time is spent in collate" without a word of what to do, as most of that time was waiting for a core."""
+    spent = {"ms": 50.0, "cpu_ms": 4.8, "wait_ms": 0.2, "queue_ms": 45.0}
+    facts = facts_of((STAGE, spent, {"stage": "collate"}), (COLLATE, {"name": "pad"}, {}), trials(100.0))
+    assert codes_of(facts, collating) == ["slow-collate"]
+
+
 @pytest.mark.parametrize(
     ("more", "cure"),
     [

@@ -286,6 +286,8 @@ def measuring(facts: Facts) -> Iterator[Finding]:
     left = facts.value(RAISES, {"error": ""})["error"].startswith("SystemExit")
     told = told or (left and fact is not None and "exited with status" in fact.value["message"])
     told = told or (code == "sample-hangs" and facts.find(LONG_SAMPLES) is not None)  # samples take so long
+    at = {hang.value["where"] for hang in facts.all(HANGS)} - {"", None}
+    told = told or (code == "sample-hangs" and fact is not None and any(line in fact.value["message"] for line in at))
     if fact is not None and code is not None and not told:
         # a loader that delivers batches does not hang: some of its samples may take long
         severity: Severity = "warning" if code == "sample-hangs" and facts.find(CURRENT) is not None else "error"

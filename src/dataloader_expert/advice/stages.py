@@ -163,10 +163,16 @@ def cores_suffice(facts: Facts) -> bool:
     return bool(few and many) and max(many) < WORTH * max(few)
 
 
+def own_ms(stage: Fact) -> float:
+    """What a stage takes without waiting for a core, which is the machine's time."""
+    return float(stage.value["ms"] - stage.value.get("queue_ms", 0.0))
+
+
 def collating(facts: Facts) -> Iterator[Finding]:
     """B52: collate takes a quarter of a sample's CPU time, and torch's own longer than any that copies the same bytes."""
     collate, current = facts.find(STAGE, stage="collate"), settings(facts)[0]
-    spent, lasts = (sum(f.value[of] for f in taken(facts)) for of in ("cpu_ms", "ms"))
+    spent = sum(f.value["cpu_ms"] for f in taken(facts))
+    lasts = sum(own_ms(f) for f in taken(facts))
     if collate is None or collate.value["cpu_ms"] <= max(0.05, 0.25 * spent, 0.1 * lasts):
         return
     default = facts.value(COLLATE, {"name": ""})["name"] in ("default", "default_collate")
@@ -182,7 +188,7 @@ def collating(facts: Facts) -> Iterator[Finding]:
         fix = "torch's default_collate only stacks: return few, small tensors in their final dtype, or make batches in __getitems__"
     spots = [spot for spot in facts.value(USER_FUNCTIONS, []) if spot["stage"] == "collate"]
     known = sum(work["share"] for work in facts.value(AVOIDABLE, []) if _within(work, spots))
-    if known >= 0.5 * collate.value["ms"] / lasts:
+    if known >= 0.5 * own_ms(collate) / lasts:
         return  # told as the work that it is
     most = [spot for spot in spots if 2 * spot["inclusive"] >= max(s["inclusive"] for s in spots)]
     spot = min(most, key=lambda s: s["inclusive"], default=None)  # the innermost

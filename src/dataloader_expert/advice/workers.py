@@ -11,6 +11,7 @@ from dataloader_expert.facts import Fact, Facts, in_bytes
 from dataloader_expert.plan import in_flight
 from dataloader_expert.probes.model.batch import BATCH
 from dataloader_expert.probes.model.host_memory import HOST_GROWTH
+from dataloader_expert.probes.model.step_time import STEP
 from dataloader_expert.probes.profile.avoidable import AVOIDABLE
 from dataloader_expert.probes.search.loading import CURRENT, PREDICTED, RECOMMENDED, SPEEDUP, UNPROVED
 from dataloader_expert.probes.search.trials import STARTUP, THROUGHPUT
@@ -103,6 +104,8 @@ def worker_advice(facts: Facts) -> list[Advice]:
     cost = f"up to {in_bytes(memory)} of batches in flight" if memory is not None else "memory for batches in flight"
     if workers == 0:
         cost = "none: the main process loads the data"
+        if facts.find(STEP) is None:
+            cost = "training waits while the main process loads: pass step_ms to compare the settings at its pace"
     elif start is not None:
         cost += f"; {start:.2f} s until the first batch of {'the first' if kept else 'each'} epoch"
     if not chosen.get("in_order", True):

@@ -6,6 +6,7 @@ import contextlib
 import io
 import itertools
 import os
+import textwrap
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -164,7 +165,7 @@ def _fails(value: Any, into: _Counting) -> str | None:
     except _TooLarge:
         return None
     except Exception as e:  # the user's __reduce__ may raise anything
-        return f"{type(e).__name__}: {str(e)[:160]}"
+        return f"{type(e).__name__}: {textwrap.shorten(str(e), 160, placeholder=' …')}"
     finally:
         set_spawning_popen(before)
     return None

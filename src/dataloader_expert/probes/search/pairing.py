@@ -58,6 +58,10 @@ def interval(
     return math.exp(mean), math.exp(mean - half), math.exp(mean + half)
 
 
+NINE_IN_TEN = 0.55
+"""What an interval that all but a tenth lie above is of the lower half of the 95 % interval, with the few pairs that there are."""
+
+
 @dataclass
 class Paired:
     """Ratios of the two rates, pair by pair; ``worth``: the least gain that counts; ``noise``: known beforehand."""
@@ -95,9 +99,12 @@ class Paired:
         return not self.shown and bool(self.ratios) and self.mean > self.worth
 
     def probable(self, expected: float) -> bool:
-        """Whether a gain that is not proved is the better bet: one worth a change by the pairs, and as ``expected`` from all
-        else that is known."""
-        return len(self.ratios) >= LEAST_PAIRS and min(self.mean, expected) >= self.worth
+        """Whether a gain that is not proved is the better bet: one worth a change by the pairs, of which nine in ten such are gains, and as
+        ``expected`` from all else that is known."""
+        if len(self.ratios) < LEAST_PAIRS or min(self.mean, expected) < self.worth:
+            return False
+        mean, low, _ = self.told
+        return math.log(mean) >= NINE_IN_TEN * math.log(mean / low)
 
     def settled(self, pairs: int, room: bool) -> bool:
         """Whether no further pair is needed: the gain is proved, or the planned pairs are done and no gain is seen but
