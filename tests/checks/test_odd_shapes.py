@@ -38,7 +38,7 @@ def test_batches_that_a_dataset_makes_may_end_in_a_smaller_one(batch_size: int |
     """Seen: "11 of 337 samples are not float32[512, 6]" as an error, of a stream of batches whose last one of each file was smaller."""
     source = Reference()
     source.parts, source.dataset = {}, [torch.zeros(8, 4), torch.zeros(3, 4)]
-    source.loader = DataLoader(source.dataset, batch_size=batch_size)  # type: ignore[arg-type]  # a list is a dataset
+    source.loader = DataLoader(source.dataset, batch_size=batch_size)
     assert source.unstacked is (batch_size is None) and not source.collates
 
 
