@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
+from torch.utils.data import DataLoader
 
+from dataloader_expert.sources.reference import Reference
 from tests.checks.looking import Data, judged
 
 
@@ -28,6 +31,15 @@ def test_lengths_that_a_collate_function_is_there_for_are_no_error(collates: boo
     rows = [np.zeros((9 if i == 7 else 8, 4), np.float32) for i in range(60)]
     found = judged("integrity", Data({"x": rows}, kinds={"x": "array"}, context={"collates": collates}))
     assert code in found and ("shape-drift" in found) is not collates
+
+
+@pytest.mark.parametrize("batch_size", [None, 1])
+def test_batches_that_a_dataset_makes_may_end_in_a_smaller_one(batch_size: int | None) -> None:
+    """Seen: "11 of 337 samples are not float32[512, 6]" as an error, of a stream of batches whose last one of each file was smaller."""
+    source = Reference()
+    source.parts, source.dataset = {}, [torch.zeros(8, 4), torch.zeros(3, 4)]
+    source.loader = DataLoader(source.dataset, batch_size=batch_size)
+    assert source.unstacked is (batch_size is None) and not source.collates
 
 
 def test_two_samples_tell_no_usual_shape() -> None:

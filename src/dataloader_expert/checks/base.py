@@ -174,7 +174,7 @@ class Context:
             short_texts=source.short_texts,
             copies=frozenset(source.copies),
             folders=_in_folders(source),
-            collates=bool(getattr(source, "collates", False)),
+            collates=any(getattr(source, name, False) for name in ("collates", "unstacked")),
             some_columns=isinstance(source, Chosen),
         )
 

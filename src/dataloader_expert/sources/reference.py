@@ -90,6 +90,12 @@ class Reference(Source):
         return self.training_part if hasattr(self.training_part, "collate_fn") else None
 
     @property
+    def unstacked(self) -> bool:
+        """Whether the user's loader stacks nothing (``batch_size=None``): what its dataset makes is batches, of which the last may be smaller."""
+        loader = self.training_loader
+        return loader is not None and loader.batch_size is None and getattr(loader, "batch_sampler", None) is None
+
+    @property
     def collates(self) -> bool:
         """Whether the user's loader has a collate function of its own, which may drop samples."""
         function = getattr(self.training_loader, "collate_fn", None)
