@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dataloader_expert.checks.common import numbers as module
 from dataloader_expert.checks.common.numbers import EXTREMES, LEVELS, Numbers
 from dataloader_expert.checks.common.quantiles import quantile
 
@@ -113,9 +114,11 @@ def test_the_most_extreme_values_are_kept_with_their_samples(seed: int, parts: i
     values = rng.normal(size=10_000) if shape != "few" else rng.integers(0, 100, 10_000).astype(float)
     values = np.sort(values) if shape == "sorted" else values
     numbers, first = Numbers(0.0, 0), 0
-    for part in np.array_split(values, parts):
-        numbers.see(part, first)
-        first += len(part)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "PIECE", 1 << 11)  # of which each part has several
+        for part in np.array_split(values, parts):
+            numbers.see(part, first)
+            first += len(part)
     assert [v for v, _ in numbers.lowest] == np.sort(values)[:EXTREMES].tolist()
     assert [v for v, _ in numbers.highest] == np.sort(values)[::-1][:EXTREMES].tolist()
     assert all(values[at] == v for v, at in (*numbers.lowest, *numbers.highest))

@@ -31,7 +31,7 @@ def test_kinds_are_bounded_and_the_same_in_any_order(seed: int, monkeypatch: pyt
     monkeypatch.setattr(records, "KEPT", 400)  # of some thousands, so that more come than are kept
     rng = np.random.default_rng(seed)
     rows = [{f"user {i} {k}": {"a": "" if i == 70 else "x", "n": k} for k in range(4)} for i in range(120)]
-    blocks = [[i, rows[i : i + 10]] for i in range(0, len(rows), 10)]
+    blocks = [[i, rows[i : i + 40]] for i in range(0, len(rows), 40)]  # each with more than are kept
     first = looked_at(blocks)
     assert len(first.counts) == len(first.digests) == 400
     assert len(first.where.found) <= 400
