@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -20,12 +21,12 @@ def windows(made: Any, stride: int, order: str, length: int = 32) -> Data:
     """Windows of recordings, dealt out at random, by time, or by recording."""
     cut = [(r, a) for r in range(len(made)) for a in range(0, made.shape[1] - length + 1, stride)]
     x = np.stack([made[r, a : a + length] for r, a in cut])
-    test = {
+    deals: dict[str, Callable[[], Any]] = {
         "random": lambda: RNG.random(len(cut)) < 0.2,
         "time": lambda: np.array([a >= 0.75 * made.shape[1] - length / 2 for _, a in cut]),
         "recording": lambda: np.array([r == 0 for r, _ in cut]),
-    }[order]()
-    splits = ["test" if of else "train" for of in test]
+    }
+    splits = ["test" if of else "train" for of in deals[order]()]
     return Data({"x": x}, splits=splits, kinds={"x": "array"})
 
 

@@ -27,7 +27,7 @@ def test_the_tracks_of_a_song_are_a_sample(tmp_path: Path) -> None:
     """Seen: each stem of a song was a sample of its own, and a third of the splits' sizes were tracks."""
     for i in range(6):
         parts = {name: sound() for name in ("vocals", "drums", "bass")}
-        for name, values in (*parts.items(), ("mixture", sum(parts.values()))):
+        for name, values in (*parts.items(), ("mixture", np.sum([*parts.values()], 0))):
             write_wav(tmp_path / ("train" if i < 4 else "test") / f"Song {i}" / f"{name}.wav", values)
     source = opened(tmp_path)
     assert (source.samples, source.splits, source.label) == (6, {"train": 4, "test": 2}, None)

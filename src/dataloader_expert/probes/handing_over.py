@@ -182,7 +182,7 @@ def unread(source: Source) -> str | None:
         return "tables whose headers repeat a name"
     if getattr(source, "class_of", {}):
         return "files of many samples whose names, or whose folders, are classes"
-    if source.format == "text" and getattr(source, "width", 0):
+    if source.format == "text" and getattr(source, "width", None):
         return "texts of rows of numbers"
     if source.format == "lines" and [field.name for field in source.fields] != ["text"]:
         return "lines that belong together, and tagged tokens"

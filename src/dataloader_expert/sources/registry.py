@@ -337,9 +337,9 @@ def _chosen(listing: Listing, ref: SourceRef, known: dict[str, type[Source]]) ->
         kind = _kind_meant(own, readable)
         company = frozenset(e.path for e in data if e.kind != kind)
     if kind is None and len(counts) > 1 and not listing.single:
-        lists = lists_of_files(listing, own)
-        unlisted = [e for e in own if e.path not in lists]
-        kind = _kind_meant(unlisted, readable) if lists else None
+        naming = lists_of_files(listing, own)
+        unlisted = [e for e in own if e.path not in naming]
+        kind = _kind_meant(unlisted, readable) if naming else None
         kind = kind or _kind_with_company(listing, unlisted, readable, described)
         kind = kind or _kind_of_twice(listing, ref, own, known)
         company = frozenset(e.path for e in data if e.kind != kind)

@@ -289,7 +289,9 @@ def parts_of(value: Any) -> list[tuple[Any, Any]] | None:
         return None if plain(value) else list(value.items() if isinstance(value, dict) else enumerate(value))
     if type(value).__eq__ is not BY_IDENTITY and not hasattr(value, "__dataclass_fields__"):
         return None
-    return [(name, part) for name, part in attributes(value).items() if not isinstance(part, weakref.ref)]
+    parts = [(name, part) for name, part in attributes(value).items() if not isinstance(part, weakref.ref)]
+    own_text = any(getattr(type(value), name) is not getattr(object, name) for name in ("__str__", "__repr__"))
+    return None if not parts and own_text else parts  # its text is all there is
 
 
 def plain(value: Any) -> bool:
