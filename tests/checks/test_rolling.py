@@ -11,7 +11,7 @@ from dataloader_expert.checks.common.series_rows import Order
 from dataloader_expert.checks.giveaways.windows import STATS, Window, around, candidates, over, statistics
 from tests.checks.looking import Data, merged
 
-DAYS, STORES = 200, 6
+DAYS, STORES = 200, 5
 N = DAYS * STORES
 rng = np.random.default_rng(8)
 DAY = np.repeat(np.arange(DAYS), STORES)

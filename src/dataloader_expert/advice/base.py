@@ -6,6 +6,7 @@ registered nowhere else.
 
 from __future__ import annotations
 
+import functools
 import importlib
 import pkgutil
 from collections.abc import Callable, Iterable
@@ -23,6 +24,7 @@ def rules() -> tuple[Rule, ...]:
     return _listed("RULES")
 
 
+@functools.cache
 def _listed(name: str) -> tuple[Any, ...]:
     package = importlib.import_module("dataloader_expert.advice")
     modules = [importlib.import_module(f"{package.__name__}.{m.name}") for m in pkgutil.iter_modules(package.__path__)]

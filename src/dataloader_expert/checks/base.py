@@ -7,6 +7,7 @@ numpy, because they also run in the user's interpreter.
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
 import itertools
 import pkgutil
@@ -459,13 +460,18 @@ def new_checks(context: Context) -> dict[str, Check]:
 
 def all_checks() -> dict[str, type[Check]]:
     """The checks in the rooms of this folder, by name."""
+    return dict(_all_checks())
+
+
+@functools.cache
+def _all_checks() -> tuple[tuple[str, type[Check]], ...]:
     found = {}
     package = importlib.import_module("dataloader_expert.checks")
     for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
         check = getattr(importlib.import_module(module.name), "CHECK", None)
         if check is not None:
             found[module.name.rsplit(".", 1)[1]] = check
-    return dict(sorted(found.items()))
+    return tuple(sorted(found.items()))
 
 
 STATISTICS = Quantity("statistics", "stored units", "moments, quantiles, outliers of a field's finite values")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import math
 import pkgutil
@@ -145,12 +146,17 @@ class Probe(ABC):
 
 def probes() -> dict[str, type[Probe]]:
     """The probes of this folder's packages by name."""
+    return dict(_probes())
+
+
+@functools.cache
+def _probes() -> tuple[tuple[str, type[Probe]], ...]:
     found = {}
     package = importlib.import_module("dataloader_expert.probes")
     for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
         for probe in getattr(importlib.import_module(module.name), "PROBES", ()):
             found[probe.name] = probe
-    return found
+    return tuple(found.items())
 
 
 def evidence(how: Any, by: str, **rest: Any) -> Evidence:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import pkgutil
 import re
@@ -85,13 +86,18 @@ def class_of_yours(files: int) -> str:
 
 def formats() -> dict[str, type[Source]]:
     """Our readers, by format name."""
+    return dict(_formats())
+
+
+@functools.cache
+def _formats() -> tuple[tuple[str, type[Source]], ...]:
     found = {}
     package = importlib.import_module("dataloader_expert.sources")
     for module in pkgutil.iter_modules(package.__path__):
         source = getattr(importlib.import_module(f"{package.__name__}.{module.name}"), "SOURCE", None)
         if source is not None:
             found[source.format] = source
-    return found
+    return tuple(found.items())
 
 
 def plugins(unknowns: list[Unknown]) -> dict[str, type[Source]]:
