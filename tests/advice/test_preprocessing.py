@@ -186,7 +186,7 @@ def test_fields_that_were_not_read_stay_as_they_are() -> None:
     [
         (
             "TypeError: missing 'hidden'; pass its arguments as model_args: Net(hidden)",
-            "name in model_args the arguments that it takes",
+            "pass the arguments that it requires in model_args",
         ),
         ("FileNotFoundError: best.pt", "make it alone in Python first, then pass the same model and model_args"),
     ],

@@ -217,9 +217,9 @@ def test_a_batch_that_no_epoch_fills_is_told() -> None:
         drawn | dict.fromkeys(("batches_missing_class", "padding_before", "padding_after")) | {"ranks": 1}
     )
     assert epoch is not None
-    assert "Its 900 samples do not fill a batch of 5,000: lower batch_size" in too_few(epoch, 5000, 1)
-    assert "do not fill a batch of 300 on each of 4 ranks" in too_few(epoch, 300, 4)
-    assert too_few(epoch, 900, 1) == too_few(epoch, None, 1) == ""
+    assert "Its 900 samples do not fill a batch of 5,000: lower batch_size" in too_few(epoch, 5000)
+    assert "do not fill a batch of 300 on each of 4 ranks" in too_few(epoch.model_copy(update={"ranks": 4}), 300)
+    assert too_few(epoch, 900) == too_few(epoch, None) == ""
 
 
 def test_a_misspelt_field_is_asked_after() -> None:

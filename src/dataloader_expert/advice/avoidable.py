@@ -108,8 +108,12 @@ KINDS = {
         "looking labels up in a table's index, which compares all of them where they recur or are not sorted",
         "group the rows once in __init__, such as with df.groupby(level=0).indices, and take those of a sample by their positions",
     ),
+    "tables": (
+        "grouping, joining or sorting a table with pandas",
+        "do it once for all samples in __init__, and look up there what a sample needs",
+    ),
     "rows": (
-        "pandas, which takes many microseconds for each operation, however few its values",
+        "pandas, where each operation takes many microseconds, however few values it is given",
         "turn the columns into arrays once in __init__ (df[column].to_numpy()), do there what is the same for all rows, and take the values of a "
         "sample from these arrays",
     ),

@@ -22,6 +22,8 @@ STARVES = 0.2
 """The share of time that training waits for data from which it is a warning."""
 KEEPS_UP = 0.02
 """The share up to which loading is hidden behind the training step."""
+NOT_OF_TIME = frozenset({"memory-leak", "dataset-caches-samples"})
+"""Codes of what ends a run, however long its samples take."""
 
 
 def stall_share(step_ms: float, workers: int, throughput: Fact) -> float:
@@ -35,15 +37,15 @@ def workers_needed(facts: Facts, step_ms: float) -> int | None:
     current, recommended = settings(facts)
     if current is None or recommended is None:
         return None
-    batch, best = current["batch_size"], recommended["workers"]
+    best, trials = recommended["workers"], facts.value(TRIALS, [])
     cycles: dict[int, float] = {}
-    for t in facts.value(TRIALS, []):
-        n, batch = t["num_workers"], t["batch_size"]
-        ms = 1e3 * cycle(batch / t["throughput"]["value"], step_ms / 1e3, n)
+    for t in trials:
+        n = t["num_workers"]
+        ms = 1e3 * cycle(t["batch_size"] / t["throughput"]["value"], step_ms / 1e3, n)
         cycles[n] = min(ms, cycles.get(n, ms))
     most = WORTH * step_ms  # a cycle up to this counts as hidden loading; all numbers that reach it are equally good
     enough = [n for n, ms in cycles.items() if ms <= (1.01 * cycles[best] if cycles[best] <= most else most)]
-    return predicted_enough(facts, cycles, min(enough), batch, most) if enough else None
+    return predicted_enough(facts, cycles, min(enough), trials[0]["batch_size"], most) if enough else None
 
 
 def predicted_enough(facts: Facts, cycles: Mapping[int, float], enough: int, batch: int, most_ms: float) -> int:
@@ -79,10 +81,15 @@ def keeps_up(facts: Facts) -> bool:
 
 
 def hidden(facts: Facts, findings: list[Finding]) -> list[Finding]:
-    """What costs loading time is no warning where training does not wait for it."""
+    """What costs loading time and nothing else is no warning where training does not wait for it."""
     if not keeps_up(facts):
         return findings
-    return [replace(f, severity="info") if f.cost is not None and f.severity == "warning" else f for f in findings]
+    return [
+        replace(f, severity="info")
+        if f.cost is not None and f.severity == "warning" and f.code not in NOT_OF_TIME
+        else f
+        for f in findings
+    ]
 
 
 def starving(facts: Facts) -> Iterator[Finding]:
@@ -91,10 +98,10 @@ def starving(facts: Facts) -> Iterator[Finding]:
     if step_ms is None or speedup is None or settings(facts)[1] is None or waits is None or waits <= STARVES:
         return
     text = f"with a {step_ms:.4g} ms training step, training waits for data {waits:.0%} of the time"
-    hidden = workers_needed(facts, step_ms) is not None
+    enough = workers_needed(facts, step_ms) is not None
     fix = "make samples cheaper to load: no number of workers tried keeps up with the step"
     cited = [f for f in (speedup, throughput_at(facts, {"num_workers": 0})) if f is not None]
-    yield finding("accelerator-starves", "warning", text, cited, "use the recommended settings" if hidden else fix)
+    yield finding("accelerator-starves", "warning", text, cited, "use the recommended settings" if enough else fix)
 
 
 RULES: tuple[Rule, ...] = (starving,)

@@ -63,7 +63,7 @@ def refusing(facts: Facts) -> Iterator[Finding]:
         code = _code(error.partition(" (/")[0]) if made else RAISES
         if not made:
             text, fix = said, "make it alone in Python first, then pass the same model and model_args"
-            fix = "name in model_args the arguments that it takes" if "as model_args" in said else fix
+            fix = "pass the arguments that it requires in model_args" if "as model_args" in said else fix
         elif code == RAISES:
             text, fix = (
                 f"the model raises when it is called with a batch: {said}",

@@ -201,7 +201,7 @@ def first_batch(facts: Facts) -> Iterator[Finding]:
     first = max(fact.value - facts.value(ORDER_DRAWN, 0.0), cold.value if cold is not None else 0.0)
     if first > 20 * steady and first > 0.5:
         text = f"the first sample takes {first:.1f} s, a later batch {1e3 * steady:.1f} ms"
-        fix = "do once beforehand what the first sample waits for, such as building an index, save the result to a file, and load that"
+        fix = "do in advance what the first sample waits for, such as building an index: save the result to a file, and load it"
         yield finding("slow-first-batch", "warning", text, [fact if cold is None else cold, through], fix)
 
 

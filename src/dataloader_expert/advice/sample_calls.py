@@ -59,7 +59,7 @@ def said(work: dict[str, Any]) -> tuple[str, str, str]:
         return "opened-per-sample", text, fix
     if work["kind"] == "chunks":
         file = escaped(posixpath.basename(work["file"]))
-        text = f"each {work['of']} takes {work['part']:.1%} of what is decompressed for it from {file}, at {at}, as chunks are decompressed whole: "
+        text = f"each {work['of']} takes {work['part']:.1%} of what is decompressed for it from {file}, at {at}, because whole chunks are decompressed: "
         return "read-amplification", f"{text}this takes {share}", CHUNKED
     what, fix = KINDS[work["kind"]]
     if work["kind"] == "logs":

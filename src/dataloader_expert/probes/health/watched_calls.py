@@ -311,7 +311,7 @@ class Calls:
 
 
 def part_of_chunks(shuffled: bool, stored: Any, index: Any = ()) -> float:
-    """How much of what is decompressed for a part of a stored array is that part, as chunks are decompressed whole: 1 where HDF5 keeps them until
+    """How much of what is decompressed for a part of a stored array is that part, because whole chunks are decompressed: 1 where HDF5 keeps them until
     their other samples are asked for, or where that is not known."""
     try:
         filters = stored.id.get_create_plist().get_nfilters()

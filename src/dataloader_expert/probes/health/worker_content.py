@@ -58,7 +58,7 @@ class WorkerContent(Probe):
         size = len(served.dataset)
         drawn = np.random.default_rng(bench.seed).choice(size, min(size, MOST), replace=False).tolist()
         here, random = _here(bench, served.dataset, drawn, time.monotonic() + HERE_SHARE * (until - time.monotonic()))
-        if random:
+        if random and bench.facts.find(REWRITTEN) is None:  # else it was told by the probe of caches
             found = changed(source.dataset, random, len(here) + len(random), self.name)  # type: ignore[attr-defined]
             yield from (
                 fact for fact in found if fact.quantity == REWRITTEN

@@ -314,7 +314,7 @@ def why(served: Serving, fields: list[dict[str, Json]], failed: bool = False) ->
         return "the default collate cannot stack these samples, and padding cannot: batches are lists of samples"
     if served.size is not None:
         return f"images of several sizes are resized to {served.size[0]} x {served.size[1]}, then stacked"
-    return "torch's default, which some samples make fail: see findings" if failed else "all fields stack as they are"
+    return "torch's default, which fails for some samples (see findings)" if failed else "all fields stack as they are"
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from dataloader_expert.probes.model.unscaled import scaled_pictures
 from dataloader_expert.probes.model.verdict import SCALE, Verdict, in_short
 from dataloader_expert.probes.model.ways import TARGET, Way, wrapped
 from dataloader_expert.probes.serving import flat
+from dataloader_expert.sources.roles import words
 
 BEYOND, WHITE = 0.5, 0.05
 """How far beyond the values of standardized pictures others lie at least, as a share of their range, and how far beyond 0 and 1 those of
@@ -180,14 +181,14 @@ def finite(attempt: Attempt, way: Way) -> tuple[Way, list[Misfit], str | None]:
         return way, [], None
     for (_, expression), name in zip(way.arguments, way.names, strict=True):
         x = evaluated(wrapped(expression, way.mends.get(name, ())), attempt.batch)
-        turned = None if not hasattr(x, "dtype") else "~{x}" if str(x.dtype) == "torch.bool" else OTHER_WAY
-        if turned is None or (turned == OTHER_WAY and not bool(((x == 0) | (x == 1)).all())):
+        if not hasattr(x, "dtype") or is_fake(x):
             continue
+        turned = "~{x}" if str(x.dtype) == "torch.bool" else OTHER_WAY
+        if turned == OTHER_WAY and not ("mask" in words(name) and bool(((x == 0) | (x == 1)).all())):
+            continue  # marks of 0 and 1, such as words that occur, are no mask
         other, real = way.mended(name, turned), "True" if turned != OTHER_WAY else "1"
         if attempt.fails(other, whole=True) is None and makes_finite(attempt, other):
-            says = (
-                f"{real} for what is real, where the model leaves out what is {real}: with this mask its output is NaN"
-            )
+            says = f"{real} marks real values, but the model ignores what is {real}: with this mask its output is NaN"
             return other, [Misfit(SCALE, name, says)], None
     says = "the model's output has NaN or infinite values, and the batch has none"
     return way, [Misfit(SCALE, way.names[0], says, cured=False)], None

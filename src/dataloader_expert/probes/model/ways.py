@@ -208,7 +208,7 @@ def ways(
 
 def as_lists(fields: Mapping[str, Any], batch: Any, target: str | None) -> list[Way]:
     """The way to give the model the first list with a tensor of each sample, as nothing else can be given."""
-    name = next((n for n, v in fields.items() if isinstance(v, list | tuple) and hasattr(v[0], "shape")), None)
+    name = next((n for n, v in fields.items() if isinstance(v, list | tuple) and v and hasattr(v[0], "shape")), None)
     if name is None or "." in name:
         return []
     return [Way(((None, f"batch[{name!r}]" if isinstance(batch, Mapping) else f"batch[{name}]"),), (name,), target)]

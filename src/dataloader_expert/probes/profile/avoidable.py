@@ -57,6 +57,8 @@ EVERY = frozenset[str]()
 LABELS = frozenset({"get_loc", "get_locs", "get_indexer", "get_indexer_for", "get_indexer_non_unique", "slice_indexer"})
 """What finds rows by their labels in an index."""
 INDEXES = "pandas.core.indexes."
+WHOLE_TABLES = tuple(f"pandas.core.{part}" for part in ("groupby", "window", "resample", "reshape", "sorting"))
+"""Where pandas groups, joins, sorts and takes windows: what its time goes to are the rows, not the operation."""
 JOINING = frozenset(
     [
         "__new__",
@@ -211,7 +213,8 @@ def work_of(stack: Stack, columns: Columns | None = None) -> tuple[str, str, str
                 kind = "labels" if modules[0].startswith(INDEXES) and inner[0][2] in LABELS else "rows"
             return kind, file, function, line
     if any(module.startswith("pandas.core.") for module in modules):
-        return "rows", file, function, line
+        whole = any(module.startswith(WHOLE_TABLES) for module in modules)
+        return "tables" if whole else "rows", file, function, line
     if at:
         return None
     compiled = _compiled(file, line, columns, inner[0][2] in INNER)

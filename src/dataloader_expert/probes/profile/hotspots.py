@@ -27,7 +27,7 @@ from dataloader_expert.probes.profile.stage_classifier import (
     place_of,
     sleeping,
 )
-from dataloader_expert.probes.profile.statements import functions, statement_at
+from dataloader_expert.probes.profile.statements import functions, has, parsed_functions, statement_at
 
 HOTSPOTS = Quantity("hotspots", "", "the most expensive functions, by their share of a sample's CPU and blocked time")
 USER_FUNCTIONS = Quantity(
@@ -216,4 +216,8 @@ def theirs(stack: Stack) -> list[tuple[Function, int]]:
 
 def beginning(file: str, line: int, name: str) -> int:
     """The line of the innermost ``def`` of this name around a line; 0 if the source does not show it."""
-    return max((f.first for f in functions(file) if f.name == name and f.has(line)), default=0)
+    named = [f for f in functions(file) if f.name == name]
+    found = max((f.first for f in named if f.has(line)), default=0)
+    if found or not named:
+        return found
+    return max((f.lineno for f in parsed_functions(file) if f.name == name and has(f, line)), default=0)

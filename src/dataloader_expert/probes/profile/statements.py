@@ -58,6 +58,11 @@ def nodes_around(file: str, line: int) -> list[ast.AST]:
     return (_nodes_of(file, around) if around is not None else None) or _nodes(file)
 
 
+def parsed_functions(file: str) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
+    """The functions of a file that is parsed as a whole: for a line that indentation places in none, as one of a text may be."""
+    return [node for node in _nodes(file) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+
+
 @functools.lru_cache(1024)
 def _nodes_of(file: str, function: Function) -> list[ast.AST] | None:
     lines = linecache.getlines(file)[function.first - 1 : function.last]
@@ -88,7 +93,7 @@ def lines_with(file: str, line: int) -> list[int]:
     """The lines of the simple statement at a line, and of those in the same function that fetch rows: SQLite runs a query as its rows
     are fetched."""
     tree = _tree(file)
-    around = [] if tree is None else [n for n in ast.walk(tree) if isinstance(n, ast.stmt) and _has(n, line)]
+    around = [] if tree is None else [n for n in ast.walk(tree) if isinstance(n, ast.stmt) and has(n, line)]
     simple = [n for n in around if not hasattr(n, "body")]
     lines = {line}
     for node in simple[-1:]:
@@ -113,5 +118,6 @@ def _statements(file: str) -> dict[int, int]:
     return {line: n.lineno for n in simple for line in range(n.lineno, (n.end_lineno or n.lineno) + 1)}
 
 
-def _has(node: ast.stmt, line: int) -> bool:
+def has(node: ast.stmt, line: int) -> bool:
+    """Whether a statement spans a line."""
     return node.lineno <= line <= (node.end_lineno or node.lineno)

@@ -16,7 +16,9 @@ from dataclasses import dataclass, field
 from dataloader_expert.probes.search.thresholds import LEAST_PAIRS, WORTH
 
 T95 = {1: 12.71, 2: 4.30, 3: 3.18, 4: 2.78, 5: 2.57, 6: 2.45, 7: 2.36, 8: 2.31, 9: 2.26, 10: 2.23, 11: 2.20, 12: 2.18}
+T80 = {1: 3.08, 2: 1.89, 3: 1.64, 4: 1.53, 5: 1.48, 6: 1.44, 7: 1.41, 8: 1.40, 9: 1.38, 10: 1.37, 11: 1.36, 12: 1.36}
 T99 = {1: 63.66, 2: 9.92, 3: 5.84, 4: 4.60, 5: 4.03, 6: 3.71, 7: 3.50, 8: 3.36, 9: 3.25, 10: 3.17, 11: 3.11, 12: 3.05}
+"""Quantiles of Student's t by degrees of freedom, both sides: one value in ten lies below an interval of 80 %."""
 
 
 def t99(df: int) -> float:
@@ -56,10 +58,6 @@ def interval(
     sd = math.sqrt((sum((x - mean) ** 2 for x in logs) + noise.df * noise.sd**2) / df)
     half = table.get(df, table[12]) * sd * math.sqrt((1 + 1 / n) if further else 1 / n)
     return math.exp(mean), math.exp(mean - half), math.exp(mean + half)
-
-
-NINE_IN_TEN = 0.55
-"""What an interval that all but a tenth lie above is of the lower half of the 95 % interval, with the few pairs that there are."""
 
 
 @dataclass
@@ -103,8 +101,7 @@ class Paired:
         ``expected`` from all else that is known."""
         if len(self.ratios) < LEAST_PAIRS or min(self.mean, expected) < self.worth:
             return False
-        mean, low, _ = self.told
-        return math.log(mean) >= NINE_IN_TEN * math.log(mean / low)
+        return interval(self.ratios, T80, noise=self.noise)[1] >= 1
 
     def settled(self, pairs: int, room: bool) -> bool:
         """Whether no further pair is needed: the gain is proved, or the planned pairs are done and no gain is seen but

@@ -20,6 +20,10 @@ from dataloader_expert.sources.roles import words
 from dataloader_expert.tools.batch_parts import Cache, Preprocessing
 
 NAMED_CLASSES = {"label", "labels", "class", "classes", "category", "categories"}
+NUMBERED = {"id", "ids", "idx", "index", "num", "number"}
+"""What may follow the name of a class."""
+SCALED = {"image", "audio", "video", "mask"}
+"""Kinds that are stored as whole numbers and fed as floats."""
 """Words in the names of whole numbers that are classes."""
 NO_INPUT = ("id", "idx", "index", "sample_rate")
 """Fields that say which sample it is, or how it was taken."""
@@ -156,8 +160,8 @@ def dtype_of(facts: Facts) -> str:
         if f["dtype"] == "str" and stays_text(f, facts):
             continue
         whole = f["dtype"].startswith(("int", "uint"))
-        named = set(words(f["name"].rpartition(".")[2])) & NAMED_CLASSES
-        if of_classes(f["name"], facts) or is_target(f["name"], facts) or (whole and named):
+        named = [w for w in words(f["name"].rpartition(".")[2]) if w not in NUMBERED][-1:]
+        if of_classes(f["name"], facts) or is_target(f["name"], facts) or (whole and NAMED_CLASSES.intersection(named)):
             target = "torch.int64 classes"
         elif f["dtype"] == "str" or f["name"] in facts.value(MODEL, {"codes": []})["codes"]:
             known = "codes" if f["kind"] == "category" else "ids" if f["shape"] == ["B"] and f["dtype"] != "str" else ""
@@ -166,7 +170,7 @@ def dtype_of(facts: Facts) -> str:
             target = f"torch.{f['dtype']}"
         elif f["kind"] == "tokens":
             target = "torch.int64 token ids"
-        elif whole and (f["name"] in beside or not read):
+        elif whole and (f["name"] in beside or (not read and f["kind"] not in SCALED)):
             target = f"torch.{f['dtype']}"
         elif f["dtype"].startswith(("float", "bfloat", "int", "uint", "bool")):
             target = "torch.float32"

@@ -174,7 +174,7 @@ def verdict(
     of = "" if seen.complete or seen.samples_total is None else f" of {seen.samples_total:,}"
     read = f"{seen.samples_read:,}{of} samples were read" if seen.samples_read != 1 or of else "1 sample was read"
     # one sentence, so that whoever reads no further knows what was not checked
-    leak = leaked(found, seen.samples_read)
+    leak = leaked(found, min((facts.value(SPLITS) or {}).values(), default=seen.samples_read))
     if passed is None:
         return f"Undecided{leak}: {undecided(facts, read)}{warned}{unseen}."
     if passed:
@@ -192,17 +192,19 @@ def verdict(
 LEAKS = ("splits-overlap", "splits-near-overlap", "group-leakage", "time-leakage", "label-leaked-by-field")
 """Codes of what makes scores too good, the surest first. A warning of these fails nothing, and yet nobody should train on such data unawares."""
 COPIES, FEWEST_COPIED = ("splits-overlap", "splits-near-overlap"), 1000
-"""Codes of samples in two splits: one in so many changes no score."""
+"""Codes of samples in two splits: one in so many of the smallest split changes no score."""
 
 
-def leaked(found: tuple[Finding, ...], samples: int) -> str:
+def leaked(found: tuple[Finding, ...], smallest: int) -> str:
     """What the verdict adds where samples of other splits or the label leak into what a model sees; empty if nothing does, and where
-    hardly any of the samples are copies."""
+    copies are hardly any of the ``smallest`` split's samples."""
     told = [
         f
         for code in LEAKS
         for f in found
-        if f.code == code and f.severity != "info" and not (code in COPIES and f.count * FEWEST_COPIED <= samples)
+        if f.code == code
+        and f.severity != "info"
+        and not (code in COPIES and f.severity == "warning" and f.count * FEWEST_COPIED <= smallest)
     ]
     if not told:
         return ""

@@ -130,7 +130,7 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
     said += timed(facts) + unlabelled(facts) + partly(facts)
     if isinstance(simulated, Simulation) and kept_why is None:
         said += f" {covered(simulated, strategy, request.world_size)}."
-        said += too_few(simulated, asked, request.world_size)
+        said += too_few(simulated, asked) if not partly(facts) else ""
         said += padded(simulated, padding_of_present(facts), strategy)
     steps = [
         Next(
@@ -163,8 +163,8 @@ def unlabelled(facts: Facts) -> str:
     if not read or missing < UNLABELLED * read:
         return ""
     return (
-        f" {missing:,} of {number(read, 'sample')} ({missing / read:.0%}) have no label: a supervised loss takes none of them, so draw from "
-        "the labelled ones alone (torch.utils.data.Subset), or leave the others out of the loss."
+        f" {missing:,} of {number(read, 'sample')} ({missing / read:.0%}) have no label, and a supervised loss cannot use them: draw only "
+        "labelled samples (torch.utils.data.Subset), or leave the others out of the loss."
     )
 
 
@@ -214,12 +214,13 @@ def covered(drawn: Simulation, strategy: str, world_size: int) -> str:
     return f"A drawn epoch covers {drawn.unique_fraction:.0%} of the samples{of_ranks}{repeated}"
 
 
-def too_few(drawn: Simulation, asked: int | None, world_size: int) -> str:
+def too_few(drawn: Simulation, asked: int | None) -> str:
     """That the epoch holds fewer samples than the batch that was asked for."""
-    if asked is None or drawn.epoch_samples >= asked * world_size:
+    if asked is None or drawn.epoch_samples >= asked * drawn.ranks:
         return ""
-    batch = f"a batch of {asked:,}" + (f" on each of {world_size} ranks" if world_size > 1 else "")
-    return f" Its {number(drawn.epoch_samples, 'sample')} do not fill {batch}: lower batch_size, or drop_last=True leaves no batch at all."
+    batch = f"a batch of {asked:,}" + (f" on each of {drawn.ranks} ranks" if drawn.ranks > 1 else "")
+    held = number(drawn.epoch_samples, "sample")
+    return f" Its {held} do not fill {batch}: lower batch_size; with drop_last=True there would be no batch at all."
 
 
 OF_PRESENT = {
