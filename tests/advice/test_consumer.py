@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from dataloader_expert.advice import consumer
 from dataloader_expert.advice.consumer import hidden, workers_needed
 from dataloader_expert.advice.forecast import forecast
 from dataloader_expert.advice.loading_summary import loading_summary
@@ -98,3 +99,10 @@ def test_what_only_costs_loading_time_is_no_warning_where_the_step_takes_longer(
     told = loading_summary(facts, found[:1], ("collate", 0.4, False), [], True)
     assert told.startswith("Loading keeps up with the training step of 80 ms: training waits for data") is kept_up
     assert loading_summary(facts, found, None, [], True).startswith("Workers draw alike.")
+
+
+def test_what_ends_a_run_is_a_warning_although_loading_keeps_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Seen: memory that grew without end became an info, as it also cost some loading time."""
+    monkeypatch.setattr(consumer, "keeps_up", lambda facts: True)
+    leak = Finding("memory-leak", "warning", "memory grows", ({"fact": "x"},), "clear it", cost=0.2)
+    assert consumer.hidden(Facts(()), [leak]) == [leak]

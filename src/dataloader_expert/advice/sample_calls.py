@@ -18,8 +18,8 @@ from dataloader_expert.probes.profile.avoidable import AVOIDABLE
 KNOWN = ("twice", "same", "chunks")
 """Work of which no stack tells what it is."""
 CHUNKED = (
-    "rewrite the array with smaller chunks, such as of one sample (chunks=(1, …)), or draw samples chunk by chunk and keep the chunk while they are "
-    "drawn"
+    "rewrite the array with smaller chunks, such as of one sample (chunks=(1, …)), or draw samples chunk by chunk, and keep each chunk until all its "
+    "samples are drawn"
 )
 
 
@@ -59,7 +59,7 @@ def said(work: dict[str, Any]) -> tuple[str, str, str]:
         return "opened-per-sample", text, fix
     if work["kind"] == "chunks":
         file = escaped(posixpath.basename(work["file"]))
-        text = f"each {work['of']} takes {work['part']:.1%} of what is decompressed for it from {file}, at {at}, because whole chunks are decompressed: "
+        text = f"each {work['of']} uses {work['part']:.1%} of what is decompressed for it from {file}, at {at}, because whole chunks are decompressed: "
         return "read-amplification", f"{text}this takes {share}", CHUNKED
     what, fix = KINDS[work["kind"]]
     if work["kind"] == "logs":

@@ -355,7 +355,7 @@ WORK = {
             {"kind": "chunks", "name": "h5py", "file": "a/v.h5", "part": 0.0125},
             "read-amplification",
             "warning",
-            "each sample takes 1.2% of what is decompressed for it from v.h5, at b.py:9 in `f`, because whole chunks are decompressed: this takes 30%",
+            "each sample uses 1.2% of what is decompressed for it from v.h5, at b.py:9 in `f`, because whole chunks are decompressed: this takes 30%",
         ),
         ({"kind": "copies"}, "avoidable-work", "info", "30% of a sample's time goes to copying objects, at b.py:9"),
     ],

@@ -129,11 +129,12 @@ class DrawnOnce(Held):
         return self.x[index] + self.made.bias.detach()
 
 
-def told(dataset: Any, probe: Probe | None = None) -> Facts:
+def told(dataset: Any, probe: Probe | None = None, known: Facts | None = None) -> Facts:
     source = Reference()
     source.dataset, source.iterable = dataset, False
     ref = SourceRef("x.py:make", ("/",))
     bench = Bench(source, ref, 0, None, lambda at: None, lambda text, share: None)
+    bench.facts = known or bench.facts
     return Facts(tuple(f for f in (probe or OwnCache()).measure(bench) if isinstance(f, Fact)))
 
 
@@ -162,6 +163,12 @@ def test_a_check_of_quality_tells_what_reading_changes(made: Callable[[], Any], 
     found = told(made(), WorkerContent())
     assert (found.find(REWRITTEN) is not None) is changed
     assert found.find(DEPENDS) is None  # what draws random numbers may not be seen
+
+
+def test_what_another_probe_told_is_not_told_again() -> None:
+    """Seen: in an analysis, two probes measured it, and the clash of their facts was said to be unknown."""
+    found = told(NormalisedWhereItIs())
+    assert told(NormalisedWhereItIs(), WorkerContent(), found).find(REWRITTEN) is None
 
 
 @pytest.mark.parametrize(

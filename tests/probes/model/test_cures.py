@@ -369,7 +369,7 @@ def test_one_sample_of_a_list_is_not_the_batch(named: bool) -> None:
     verdict = judged(Pools(), batch, "label" if named else None, n=9)
     assert not verdict.accepted
     assert [m.code for m in verdict.misfits] == ["shape-mismatch"]
-    assert "a list with a tensor of each sample" in verdict.misfits[0].says
+    assert "a list with one tensor per sample" in verdict.misfits[0].says
 
 
 class Signs(nn.Module):

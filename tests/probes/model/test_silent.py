@@ -149,3 +149,23 @@ def test_a_loss_that_is_no_number_is_told(bare: bool) -> None:
 def test_a_number_a_sample_is_no_loss() -> None:
     """Our promise: predictions do not change with the labels."""
     assert not ask(Scores(), {"x": torch.rand(N, 5), "labels": torch.rand(N)}).misfits
+
+
+class Shares(nn.Module):
+    """Words as shares of those that occur."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(LONG, 2)
+
+    def forward(self, words: torch.Tensor) -> Any:
+        return self.layer(words / words.sum(1, keepdim=True))
+
+
+def test_words_that_occur_are_no_mask() -> None:
+    """Seen: NaN of a text without words was said to come from a mask the wrong way round, and the cure turned all words into those that do
+    not occur."""
+    words = torch.randint(0, 2, (N, LONG)).float()
+    words[0] = 0
+    verdict = judged(Shares(), {"words": words}, None, n=N)
+    assert [(m.field, m.cured) for m in verdict.misfits] == [("words", False)]

@@ -12,6 +12,7 @@ from types import ModuleType
 import PIL.Image
 import pytest
 
+from dataloader_expert.probes.profile.hotspots import beginning
 from dataloader_expert.probes.profile.statements import functions, nodes_around
 
 ODD = '''\
@@ -83,3 +84,5 @@ def test_what_is_indented_oddly_is_read_from_the_whole_file(odd: str) -> None:
     assert [f.name for f in functions(odd)] == ["outer", "inner", "read"]
     assert places(nodes_around(odd, 16), 16) and places(nodes_around(odd, 29), 29)
     assert not places(nodes_around(odd + ".gone", 3), 3)
+    assert {beginning(odd, line, "outer") for line in (4, 7, 8, 16)} == {1}
+    assert beginning(odd, 32, "outer") == beginning(odd, 8, "gone") == 0

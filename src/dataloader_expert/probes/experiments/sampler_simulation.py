@@ -252,7 +252,7 @@ class Draws(Probe):
             if not copied(bench) and bench.facts.value(RANK_SHARES, {"copied": False})["copied"]:
                 sharded += "; its ranks all read the same samples, so the code also shards it by rank"
             if ratio is not None and ratio > SEVERE:
-                sharded += f"; its class sizes ({ratio:.1f}:1) call for a weighted loss, or for rare samples that __iter__ yields again"
+                sharded += f"; its classes are imbalanced ({ratio:.1f}:1): weight the loss, or let __iter__ yield samples of rare classes more than once"
             return "stream", f"a stream cannot take a sampler: the code shuffles it in a buffer{sharded}"
         objective = self.objective
         if objective in ("balanced", "metric") and bench.labels is None:

@@ -305,7 +305,7 @@ def why(served: Serving, fields: list[dict[str, Json]], failed: bool = False) ->
             where = "one dimension" if any(served.varying.values()) else "its first dimension"
             return f"a field varies in {where}: it is padded with 0 to the longest{labels}; its lengths are kept"
         if unlike := [str(f["name"]) for f in fields if f["host"] and len(f["shape"]) > 1]:
-            return f"samples differ in several dimensions ({listed(unlike, 3)}): they can be neither stacked nor padded, and stay lists"
+            return f"samples differ in several dimensions ({listed(unlike, 3)}), so they can be neither stacked nor padded and stay in a list"
         return (
             "torch's default collate function cannot make one tensor of some fields, such as lists of numbers or PIL images: they are converted "
             "and stacked where possible, else kept as lists"

@@ -82,7 +82,7 @@ def of_a_list(attempt: Attempt, way: Way, text: str) -> Misfit | None:
         if isinstance(given, list | tuple) and given and all(hasattr(x, "shape") for x in given):
             shapes = [*dict.fromkeys(str(list(x.shape)) for x in given)]
             of = f"of shapes such as {listed(shapes[:2])}" if len(shapes) > 1 else f"of shape {shapes[0]}"
-            says = f"a list with a tensor of each sample, {of}, where the model takes one tensor"
+            says = f"a list with one tensor per sample, {of}, but the model takes a single tensor"
             fix = "resize, crop or pad samples to one shape in the dataset or in a collate_fn"
             return Misfit("shape-mismatch", name, says, cured=False, fix=fix)
     return None

@@ -311,7 +311,7 @@ def uncollated(facts: Facts) -> str:
     if not failed:
         return ""
     few = ", ".join(map(str, failed["samples"]))
-    return f"Batches with some samples ({few}) fail to collate: {failed['error'].rstrip('.')}."
+    return f"Batches that contain samples {few} cannot be collated: {failed['error'].rstrip('.')}."
 
 
 def unanswered(request: Request, measured: Measured) -> str:
