@@ -505,6 +505,8 @@ def test_a_line_counts_for_the_call_that_it_is_in(
         ("pandas/core/indexing.py", "__getitem__", "rows"),
         ("pandas/core/tools/datetimes.py", "_guess_datetime_format_for_array", "dates"),
         ("pandas/core/frame.py", "_getitem_bool_array", "selects"),
+        ("pandas/core/frame.py", "copy", "rows"),
+        ("pandas/core/groupby/groupby.py", "mean", "tables"),
     ],
 )
 def test_work_of_tables_is_told_by_what_it_does(file: str, function: str, kind: str) -> None:
