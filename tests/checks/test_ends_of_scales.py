@@ -41,7 +41,7 @@ SPEAKS: dict[str, tuple[Data, str, str]] = {
     "items counted from 0 in one wave": (
         items(ITEMS - (np.arange(N) >= 500)),
         "warning",
-        "5 fields (q0, q1, q2, …) begin and end one lower where wave is 2 than in the others: q0 goes from 0 to 4 there",
+        "5 fields run from 0 to 4 where wave is 2, and from 1 to 5 elsewhere (q0, q1, q2, …)",
     ),
     "another name": (marks(np.where(TEST, FIVE, TEN), "feeling"), "info", "multiplied by 2"),
 }

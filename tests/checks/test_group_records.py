@@ -6,8 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pytest
 
-from tests.checks.looking import Data
+from dataloader_expert.checks.columns import group_records
+from tests.checks.looking import Data, judged
 
 N, SITES = 1200, 6
 SITE = np.arange(N) % SITES
@@ -101,7 +103,19 @@ SPEAKS: dict[str, tuple[Data, str]] = {
         ),
         "scale-drift",
     ),
-    "a dead sensor at one site": (at_sites(lambda x: 0 * x), "stuck-values"),
+    "a dead sensor at one site": (at_sites(lambda x: 0 * x + 4), "stuck-values"),
     "pressures swapped at one site": (pressures(), "fields-swapped"),
     "pressures swapped at two of six": (pressures((0, 4)), "fields-swapped"),
 }
+
+
+def test_zeros_of_one_site_are_an_info_with_places() -> None:
+    """Seen: the slope of one run on a treadmill, and the torque of an idle machine, were to be marked as missing."""
+    found = judged("group_records", at_sites(lambda x: 0 * x))["stuck-values"]
+    assert found.severity == "info" and [w["sample"] for w in found.where][:2] == [4, 10]
+
+
+def test_what_is_said_of_all_samples_is_said_of_those_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(group_records, "KEPT", 600)
+    message = judged("group_records", at_sites(lambda x: 0 * x + 4))["stuck-values"].message
+    assert "samples looked at where site is place 4" in message and "all 200 " not in message

@@ -77,6 +77,8 @@ SILENT = {
         put(load(), at(2, 90, 150), 0.0), state=["shut" if shut else "open" for shut in at(2, 90, 150)]
     ),
     "marks of missing values, which are told as such": metered(put(load(), at(2, 90, 150), -999.0)),
+    "marks beside values that are not there": metered(put(put(load(), at(2, 90, 150), -999.0), at(4, 7, 9), np.nan)),
+    "two marks at one end": metered(put(put(load(), at(2, 90, 150), -999.0), at(4, 7, 12), -9999.0)),
     "a meter that was not yet there": metered(put(load(), at(2, 0, 90), 0.0)),
     "an item that was out of stock": stores((4,)),
     "events that are rare": metered(np.random.default_rng(3).poisson(np.where(WHO == 1, 0.02, 0.3)).astype(float)),

@@ -59,6 +59,18 @@ def test_slices_without_their_intercept_are_told() -> None:
     assert "in 12 of 60 samples are about 1,024 more than in the others" in message
 
 
+def test_numbers_of_classes_have_no_origin() -> None:
+    """Seen: tiles of the coast hold the classes 0 and 1, and those inland 1 and 2, which were to be subtracted from."""
+    tiles = np.random.default_rng(4).integers(0, 2, (90, 16, 16)) + (np.arange(90) % 3 == 0)[:, None, None]
+    assert judged("sample_scales", Data({"cover": tiles.astype(np.int64)}, kinds={"cover": "array"})) == {}
+
+
+def test_a_field_that_has_no_name_is_called_a_field() -> None:
+    assert (
+        "of field 0 in" in judged("sample_scales", Data({"0": times(1, DAYS).columns["time"]}))["scale-drift"].message
+    )
+
+
 @pytest.mark.parametrize("data", [slices(0), slices(0, (-1024, -1001, -1024)), slices(40)])
 def test_slices_of_one_origin_are_not(data: Data) -> None:
     """Our promise: another least value alone is no other origin, nor is one that most have."""

@@ -17,7 +17,17 @@ def test_a_mark_that_is_missing_where_it_is_not_set_is_an_info(value: object) ->
     held = values if isinstance(value, str) else np.array([v or 0 for v in values])
     columns = {"x": np.arange(N) / 7, "validation": held}
     found = judged("statistics", Data(columns, nulls={"validation": [v is None for v in values]}))
-    assert found["missing-values"].severity == "info" and "set or not" in found["missing-values"].fix
+    assert found["missing-values"].severity == "info" and "either set or left empty" in found["missing-values"].fix
+
+
+@pytest.mark.parametrize("value", [True, "yes", 1])
+def test_a_flag_that_is_mostly_set_is_not_left_out_as_well(value: object) -> None:
+    """Seen: a flag of 1 or nothing was to be left out, and its missing values to be read as no."""
+    values = [None if i % 4 == 0 else value for i in range(N)]
+    held = values if isinstance(value, str) else np.array([v or 0 for v in values])
+    columns = {"x": np.arange(N) / 7, "validation": held}
+    found = judged("statistics", Data(columns, nulls={"validation": [v is None for v in values]}))
+    assert "constant-field" not in found and "either set or left empty" in found["missing-values"].fix
 
 
 def test_what_few_samples_lack_of_one_value_is_not_told_as_in_every_sample() -> None:
@@ -25,4 +35,4 @@ def test_what_few_samples_lack_of_one_value_is_not_told_as_in_every_sample() -> 
     columns = {"x": np.arange(N) / 7, "gain": np.full(N, 2.5)}
     found = judged("statistics", Data(columns, nulls={"gain": [i % 20 == 0 for i in range(N)]}))
     assert found["constant-field"].message == "gain is 2.5 in every sample that has one"
-    assert found["missing-values"].severity == "info"
+    assert found["missing-values"].severity == "info" and "leave gain out" in found["missing-values"].fix

@@ -181,6 +181,7 @@ SILENT: dict[str, dict[str, Any]] = {
         "measured in steps": scaled(lambda x: 4 * (x - 20)),
         "other measurements": scaled(lambda x: x * rng.normal(3, 1, x.shape) - 2),
         "small numbers": scaled(lambda x: x / 60_000),
+        "rates of rain, which are small": scaled(lambda x: 0.0038 * (x / 255) ** 2.2),
     },
     "reshaped": {
         "channels last": smooth(lambda x: x),
@@ -248,7 +249,7 @@ SILENT: dict[str, dict[str, Any]] = {
     },
     "pictures": {
         "gray ones among pictures of several sizes": Data(
-            {"image": [*PICTURES, picture(8, size=60), picture(9, mode="L")]}
+            {"image": [*PICTURES[:3], *(picture(i, size=54 + 6 * i) for i in range(5)), picture(9, mode="L")]}
         ),
         "one mode": Data({"image": PICTURES}),
         "only gray pictures": Data({"image": [picture(i, mode="L") for i in range(4)]}),
@@ -299,6 +300,11 @@ SPEAKS: dict[str, dict[str, Any]] = {
     },
     "pixel_scale": {
         "divided twice": (scaled(lambda x: x / 255 / 255), "value-range-mismatch", "warning"),
+        "divided twice, in two bytes": (
+            Data({"x": scaled(lambda x: x / 255 / 255).columns["x"].astype(np.float16)}, kinds={"x": "image"}),
+            "value-range-mismatch",
+            "warning",
+        ),
         "normalized without being divided": (scaled(lambda x: (x - MEAN) / STD), "value-range-mismatch", "warning"),
         "the same with one mean": (scaled(lambda x: (x - 0.5) / 0.5), "value-range-mismatch", "warning"),
     },
@@ -446,6 +452,11 @@ SPEAKS: dict[str, dict[str, Any]] = {
     },
     "pictures": {
         "a gray one among coloured": (Data({"image": [*PICTURES, picture(9, mode="L")]}), "mode-drift", "warning"),
+        "a gray one among coloured, and one of another size": (
+            Data({"image": [*PICTURES, picture(8, size=60), picture(9, mode="L")]}),
+            "mode-drift",
+            "warning",
+        ),
         "one turned by its tag": (Data({"image": [turned(), picture(2)]}), "rotated-by-exif", "warning"),
         "one without blue": (Data({"image": [*PICTURES * 2, without_blue()]}), "constant-samples", "warning"),
         "a dark one": (Data({"image": [*PICTURES, picture(9, 0, 40)]}), "dark", "info"),

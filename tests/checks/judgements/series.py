@@ -37,6 +37,15 @@ def held(values: Any, n: int) -> Any:
     return made
 
 
+def hung(value: float, mark: float | None = None) -> Data:
+    """A pressure, which stays at one value for 120 rows; ``mark``: before, it stands for missing ones in 200 rows."""
+    x = 1005 + 15 * np.random.default_rng(5).normal(0, 1, 1200).round(3)
+    x[700:820] = value
+    if mark is not None:
+        x[200:400] = mark
+    return Data({"x": x})
+
+
 ONE = np.random.default_rng(33).normal(0, 1, (100, 120))
 CLIPPED = np.where(np.arange(100)[:, None] < 12, np.clip(4 * ONE, -3, 3), ONE)
 MANY = np.random.default_rng(9).normal(0, 1, (100, 20, 64))
@@ -350,6 +359,12 @@ SPEAKS: dict[str, dict[str, Any]] = {
             "stuck-values",
             "warning",
         ),
+        "a pressure of 999": (
+            hung(999.0),
+            "stuck-values",
+            "warning",
+        ),
+        "a sensor beside a longer run of what stands for missing": (hung(1007.337, -999.0), "stuck-values", "warning"),
         "a sensor for thirty rows": (Data({"x": held(NOISE[:400], 31)}), "stuck-values", "info"),
         "a sensor for a hundred rows": (Data({"x": held(NOISE, 101)}), "stuck-values", "warning"),
         "a saturated one": (Data({"x": np.minimum(held(NOISE, 101), NOISE[200])}), "stuck-values", "info"),

@@ -35,6 +35,7 @@ KEPT, CELLS, FIELDS = 20_000, 1_000_000, 24
 LEAST, FEWEST, LEVELS = 30, 3, 101
 """The fewest rows of a part, and the fewest and most values of marks."""
 SHOWN = 3
+"""The most fields that are named."""
 FACTORS = (2.0, 10.0, 20.0, 100.0)
 REACHED, BEYOND, SURELY = 0.01, 0.1, 20.0
 """The least share of marks at the end of their scale; that of marks beyond the lower end in each part that goes further; and how many such
@@ -139,11 +140,10 @@ class EndsOfScales(InParts):
             v = fact.value
             low, high = v["own"]
             names = ", ".join(map(escaped, v["fields"][:SHOWN])) + ("" if len(v["fields"]) <= SHOWN else ", …")
-            text = f"{len(v['fields'])} fields ({names}) begin and end one lower {part_said(v, '')} than in the others: {escaped(v['fields'][0])} goes "
-            text += f"from {low:g} to {high:g} there and from {low + 1:g} to {high + 1:g} elsewhere, as where answers are counted from 0 instead of 1"
-            yield finding(
-                "scale-drift", "warning", text, fact, "add 1 to these fields there, if so", v["where"], v["rows"]
-            )
+            text = f"{len(v['fields'])} fields run from {low:g} to {high:g} {part_said(v, '')}, and from {low + 1:g} to {high + 1:g} elsewhere ({names}): "
+            text += "the answers there seem to be counted from 0"
+            fix = "if so, add 1 to these fields there"
+            yield finding("scale-drift", "warning", text, fact, fix, v["where"], v["rows"])
         for fact in facts.all(ENDS):
             v, name = fact.value, escaped(str(fact.at["field"]))
             factor = v["others"] / v["own"]

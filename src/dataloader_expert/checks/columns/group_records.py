@@ -1,5 +1,5 @@
-"""Numbers that a few sites, devices or files record otherwise than all others: rounded to far coarser steps, two of them swapped, or not at
-all, where a sensor was dead and the number is the same in all of their rows.
+"""Numbers that a few sites, devices or files record unlike all others: rounded to far coarser steps, two of them swapped, or one value in all of
+their rows, as where a sensor was dead.
 
 Sites differ by nature as well. Here all others agree, row by row, on what hardly a row of these keeps to: that last digits are those of a
 measurement, or which of two numbers is the smaller; and otherwise the numbers are distributed like the others'.
@@ -17,7 +17,7 @@ from dataloader_expert.checks.common.drawn import Drawn
 from dataloader_expert.checks.common.drawn_numbers import DrawnNumbers
 from dataloader_expert.checks.common.ranges import many_values, turned
 from dataloader_expert.checks.common.recorded import FILE, distance, few, is_place, quantiles
-from dataloader_expert.checks.common.rows_kept import Named, in_order
+from dataloader_expert.checks.common.rows_kept import Named, in_order, places
 from dataloader_expert.checks.common.steps import BITS, on_grid, step_of
 from dataloader_expert.conclusions import Finding, Severity, finding
 from dataloader_expert.errors import escaped
@@ -28,12 +28,14 @@ COARSER = Quantity(
 )
 CROSSED = Quantity("numbers_crossed", "samples", "rows of groups in which two numbers have each other's usual range")
 DEAD = Quantity(
-    "dead_in_groups", "samples", "rows of groups in all of which a number is the same that varies in the others"
+    "dead_in_groups",
+    "samples",
+    "rows of groups in which a number has one value throughout, while it varies in all other groups",
 )
 KEPT, CELLS, FIELDS, MOST_GROUPS, MOST_FILES = 20_000, 2_000_000, 12, 50, 1_000
 """The most rows, and values, that are kept; the most fields that are compared, values of one that tells groups, and files."""
 VARIES = 0.1
-"""The largest share of one value of a number that is measured: zeros of what is seldom there are more."""
+"""The largest share of a group's rows that one value of a measured number may have; what is mostly absent has more zeros."""
 LEAST, VALUES, DIFFERENT = 30, 20, 5
 """The fewest rows of a group, the fewest distinct numbers of the others, and of a group with other steps: of a person's age, repeated in each of
 their rows, a single last digit is known."""
@@ -47,6 +49,7 @@ WIDE = 0.1
 NEAR, APART = 0.5, 1.5
 """Interquartile ranges by which the quantiles of numbers differ at most that are distributed alike, and at least if they are not."""
 SHOWN = 3
+"""The most groups that are named."""
 NEVER, ALWAYS = 0.05, 0.95
 """The most and the least share of a group's rows that have an order, if all rows but strays have it or none."""
 
@@ -80,6 +83,8 @@ class GroupRecords(DrawnNumbers):
         return bool(self.fields)
 
     def facts(self) -> Iterable[Fact]:
+        import numpy as np
+
         if not self.drawn.parts:
             return
         rows = in_order(self.drawn.all()[1])
@@ -89,7 +94,9 @@ class GroupRecords(DrawnNumbers):
                 flat = None if f"{name} flat" in told else dead(rows[f"number {name}"], whose, len(texts))
                 if flat is not None:
                     told.add(f"{name} flat")
-                    at = {"value": float(rows[f"number {name}"][whose == flat[0]][0])}
+                    there = np.isin(whose, flat) & np.isfinite(rows[f"number {name}"])
+                    at: dict[str, Any] = {"value": float(rows[f"number {name}"][there][0]), "looked": int(there.sum())}
+                    at["where"] = places(rows, there, name)
                     yield self._fact(DEAD, group, texts, whose, flat, at, {"field": name})
                 if len(texts) > MOST_GROUPS:
                     continue
@@ -145,9 +152,11 @@ class GroupRecords(DrawnNumbers):
         for fact in facts.all(DEAD):
             v, name = fact.value, escaped(str(fact.at["field"]))
             more = f" and {len(v['of']) - SHOWN} more" if len(v["of"]) > SHOWN else ""
-            text = f"{name} is {v['value']:g} in all {v['rows']:,} samples {_where(fact)}{more}, while it hardly repeats a value in the others"
+            looked = "" if v["looked"] == v["rows"] else " looked at"
+            text = f"{name} is {v['value']:g} in all {v['looked']:,} samples{looked} {_where(fact)}{more}, while it hardly repeats a value in the others"
             fix = "find out whether it was measured there; if not, mark it as missing in these samples"
-            yield finding("stuck-values", "warning", text, fact, fix, [{"field": fact.at["field"]}], v["rows"])
+            zero: Severity = "warning" if v["value"] else "info"  # what is idle, or level, measures nothing but 0
+            yield finding("stuck-values", zero, text, fact, fix, v["where"], v["rows"])
         for fact in facts.all(CROSSED):
             if facts.find(ORDER, fields=fact.at["fields"]) is not None:
                 continue  # told by the order

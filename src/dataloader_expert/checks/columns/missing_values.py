@@ -85,11 +85,10 @@ def judge_missing(facts: Facts, context: Context) -> Iterable[Finding]:
             few = name in context.of_few and name != context.label
             first = bool({*words(name)} & BEFORE)  # which the first of a thread or a chain has none of
             over = is_end(name) and name != context.label
-            stated = facts.find(STATISTICS, field=name)  # one value where there is one: a mark, set or not
-            mark = stated is not None and stated.value["distribution"] == "constant" and name != context.label
+            one, flag = _of_one_value(name, facts, context), is_flag(name, facts, context)
             yield finding(
                 "missing-values",
-                "info" if said or few or first or over or mark else "warning",
+                "info" if said or few or first or over or one else "warning",
                 f"{name} is missing in {fact.value} of {seen} samples ({fact.value / seen:.1%})"
                 + (", which have no row in its table" if few else str(facts.value(MISSING_IN, "", field=name))),
                 fact,
@@ -99,12 +98,26 @@ def judge_missing(facts: Facts, context: Context) -> Iterable[Finding]:
                 if few
                 else "nothing to do if these cases are still open: their durations are censored, and dropping them would favour short ones"
                 if over
-                else f"read a missing {name} as no, if it is a mark that is set or not: whether it is there is all that it says"
-                if mark
+                else f"if {name} is a flag that is either set or left empty, read a missing value as no"
+                if flag
+                else f"leave {name} out: it has the same value wherever there is one"
+                if one
                 else _supplied(name, context) + ", or drop those samples" * (fact.value <= DROPPED * seen),
                 places,
                 fact.value,
             )
+
+
+def is_flag(name: str, facts: Facts, context: Context) -> bool:
+    """Whether the one value of a field that some samples lack says yes: no measurement, such as a gain of 2.5."""
+    stated = facts.find(STATISTICS, field=name)
+    kind = next((f.kind for f in context.fields if f.name == name), "")
+    return _of_one_value(name, facts, context) and (kind != "number" or (stated and stated.value["min"]) == 1)
+
+
+def _of_one_value(name: str, facts: Facts, context: Context) -> bool:
+    stated = facts.find(STATISTICS, field=name)
+    return stated is not None and stated.value["distribution"] == "constant" and name != context.label
 
 
 def is_end(name: str) -> bool:

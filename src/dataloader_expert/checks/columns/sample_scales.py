@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from dataloader_expert.checks.base import DEPTH, ODD_SCALES, Check, Context
+from dataloader_expert.checks.common.class_maps import CLASS_MAP
 from dataloader_expert.checks.common.places import Files
 from dataloader_expert.conclusions import Finding, finding, number
 from dataloader_expert.errors import escaped
@@ -16,7 +17,7 @@ from dataloader_expert.sources.base import Block
 
 KINDS = {"embedding", "array", "sequence"}
 MOST = 2_000_000
-"""Samples whose sizes are kept, at 32 bytes each."""
+"""Samples whose sizes are kept, at 48 bytes each."""
 UNIT, OF_UNIT, OFF = 1e-3, 0.6, 0.02
 """How near to one a length is of a unit vector, the least share of such vectors, and how far from one the others are."""
 ALIKE = 0.8
@@ -26,7 +27,9 @@ STEADY, APART, HALF = 4.0, 20.0, 0.4
 of samples that can be odd."""
 LEAST = 20
 TWO_LEAST, AS_FAR = 0.95, 0.25
-"""The least share of samples that have one of two least values, and by which part of their distance that of the means may differ from it."""
+"""The share of samples whose smallest value must be one of two, and by how much of the distance between these two that between the means may differ."""
+CODES = 256
+"""The widest range of whole numbers that may be codes, such as classes, which are not counted from anywhere."""
 
 
 class SampleScales(Check):
@@ -42,9 +45,10 @@ class SampleScales(Check):
             and ("float" in f.dtype or len(f.shape) > 1)
             and f.name != context.label
         ]
+        self.floats = {f.name for f in context.fields if "float" in f.dtype}
         self.files = Files()
         self.parts: dict[str, list[tuple[int, Any]]] = {}
-        """By field, of each block: its first sample, and of each sample the length, the root mean square, the mean, the spread and the least value [n, 5]."""
+        """By field, of each block: its first sample, and of each sample the length, the root mean square, the mean, the spread, the least and the largest value [n, 6]."""
 
         self.scaled: set[str] = set()
         """Fields that hold more than 0 and 1: labels and marks have no scale."""
@@ -68,20 +72,23 @@ class SampleScales(Check):
                 if not ((flat == 0) | (flat == 1)).all():
                     self.scaled.add(name)
                 square, count = np.einsum("ij,ij->i", flat, flat), np.full(len(flat), max(1, flat.shape[1]))
-                total, least = flat.sum(1), flat.min(1, initial=np.inf)
+                total = flat.sum(1)
+                least, most = flat.min(1, initial=np.inf), flat.max(1, initial=-np.inf)
             else:
                 rows = [v.reshape(-1).astype(np.float64) if _is_array(v) else np.zeros(0) for v in values]
                 if not all(((r == 0) | (r == 1)).all() for r in rows):
                     self.scaled.add(name)
                 square = np.array([float(r @ r) for r in rows])
                 count = np.array([max(1, len(r)) for r in rows])
-                total, least = (
+                total, least, most = (
                     np.array([float(of) for of in found])
-                    for found in zip(*((r.sum(), r.min(initial=np.inf)) for r in rows), strict=True)
+                    for found in zip(
+                        *((r.sum(), r.min(initial=np.inf), r.max(initial=-np.inf)) for r in rows), strict=True
+                    )
                 )
             with np.errstate(invalid="ignore", over="ignore"):  # infinite values are told elsewhere
                 spread = np.maximum(square / count - (total / count) ** 2, 0)
-            sizes = np.stack([np.sqrt(square), np.sqrt(square / count), total / count, np.sqrt(spread), least], 1)
+            sizes = np.stack([np.sqrt(square), np.sqrt(square / count), total / count, np.sqrt(spread), least, most], 1)
             self.parts.setdefault(name, []).append((block.unit.start, sizes))
 
     def merge(self, other: Check) -> None:
@@ -99,7 +106,8 @@ class SampleScales(Check):
             parts = sorted(self.parts[name], key=lambda part: part[0])
             sizes = np.concatenate([p for _, p in parts])
             found = _odd(sizes[:, 0], sizes[:, 1])
-            moved = _moved(*sizes[:, 2:].T) if found is None else None
+            codes = name not in self.floats and float(np.ptp(sizes[:, 4:])) < CODES
+            moved = _moved(*sizes[:, 2:5].T) if found is None and not codes else None
             if found is not None:
                 odd, unit, times = found
             elif moved is not None:
@@ -114,7 +122,10 @@ class SampleScales(Check):
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for fact in facts.all(ODD_SCALES):
-            v, name = fact.value, escaped(str(fact.at["field"]))
+            v, field = fact.value, str(fact.at["field"])
+            if v["offset"] is not None and facts.find(CLASS_MAP, field=field) is not None:
+                continue  # the difference of two numbers of classes means nothing
+            name = f"{'field ' * field.isdigit()}{escaped(field)}"
             n, of = v["count"], number(v["of"], "sample")
             if v["unit"]:
                 text = f"{name} vectors have a median norm of {v['times']:.3g} in {n:,} of {of}, and a norm of 1 in the others"
@@ -144,7 +155,7 @@ def _offset(odd: Any, others: Any) -> float | None:
 
 
 def _moved(mean: Any, spread: Any, least: Any) -> tuple[Any, float] | None:
-    """The samples that begin at another least value than most, which are as much larger on average and vary as much, and by how much."""
+    """The samples whose smallest value is not the usual one, if their means differ by the same amount and they vary as much; and that amount."""
     import numpy as np
 
     values, counts = np.unique(least[np.isfinite(least)], return_counts=True)

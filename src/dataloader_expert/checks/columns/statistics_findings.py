@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from dataloader_expert.checks.base import CALENDAR, CUT_AT, MISSING, Context
-from dataloader_expert.checks.columns.missing_values import NAN_PLACES
+from dataloader_expert.checks.columns.missing_values import NAN_PLACES, is_flag
 from dataloader_expert.checks.common.class_maps import CLASS_MAP
 from dataloader_expert.checks.common.treatments import MINUS_ONE, SHAPED, marks_of
 from dataloader_expert.conclusions import Finding, finding, number, verb
@@ -84,6 +84,7 @@ def judge_statistics(fact: Fact, facts: Facts, context: Context) -> Iterable[Fin
         s["distribution"] == "constant"
         and not rare
         and not marks
+        and not (missing is not None and missing.value and is_flag(name, facts, context))  # told as missing values
         and not (field is not None and field.shape and (name.lower(), s["min"]) in PLAIN)
         and not classes
         and (context.samples or 2) > 1

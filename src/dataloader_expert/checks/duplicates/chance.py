@@ -131,7 +131,8 @@ class Chance:
 
 def beside(values: Any) -> float:
     """The pairs of equal values that are expected of rounded measurements: as many as of values one step of rounding apart, half
-    of them on each side. Values of many rows are equal as often as they are. None where values are not rounded."""
+    of them on each side. Values of many rows are equal as often as they are. 0 where there are few levels, or hardly any
+    next to one another: such values are not rounded."""
     import numpy as np
 
     levels, counts = np.unique(values[np.isfinite(values)], return_counts=True)

@@ -83,8 +83,8 @@ def _closest(parts: list[Any]) -> Any:
 
 
 def close(hashes: Any, most: int) -> list[tuple[int, int]]:
-    """The same for very many hashes, [n]: two that differ in at most ``most`` (under 10) bits differ in at most one bit in
-    one of five parts, so only those are compared."""
+    """Pairs of very many hashes, uint64 [n], that differ in at most ``most`` (under 10) bits, ``FOUND`` at most: such two differ in at most one
+    bit in one of five parts, so only those are compared."""
     import numpy as np
 
     found: set[tuple[int, int]] = set()

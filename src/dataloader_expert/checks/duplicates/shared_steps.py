@@ -1,7 +1,8 @@
 """Windows of a split that hold steps of training's windows: they were cut with an overlap, and dealt to the splits only then.
 
 Steps in a row, by the numbers of all channels, hardly recur in measurements; where they stand at another place in the other window, the two are no
-copies but windows of one recording. Where splits follow one another in time, only their first windows reach back into training.
+copies but windows of one recording. Where splits follow one another in time, their first windows reach back into training, and all these steps
+are later in the windows of training, or all earlier if the split comes first: that is no leak of windows that were dealt out.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.common.fingerprint import mix
 from dataloader_expert.checks.common.places import Files
 from dataloader_expert.checks.common.windows import windows_of
-from dataloader_expert.conclusions import MAX_PLACES, Finding, finding
+from dataloader_expert.conclusions import MAX_PLACES, Finding, Severity, finding
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.base import Block
@@ -26,8 +27,9 @@ ROW, LEAST_STEPS, VARIED = 8, 16, 0.5
 """Steps that are compared together, those of a window at least, and the least share of them that differ from all others."""
 KEPT, MOST = 400_000, 100_000_000
 """The most rows of steps that are kept, those with the smallest digests; and the most numbers that are looked at."""
-FEWEST, PART = 10, 0.3
-"""The fewest windows of a split, and the least share of them that hold steps of training."""
+FEWEST, PART, BOTH = 10, 0.3, 0.05
+"""The fewest windows of a split; the least share of them that hold steps of training; and the least share of the shared steps that are later, and
+that are earlier, in windows of training, if these were not split by time."""
 Rows = dict[str, Any]
 """Digests of rows of steps, their splits, samples, and places in their windows."""
 
@@ -44,6 +46,7 @@ class SharedSteps(Check):
         self.parts: list[Rows] = []
         self.many = self.longest = 0
         """Rows that are kept, and the most steps of a window."""
+        self.pruned = False
         self.files = Files()
 
     def applies(self) -> bool:
@@ -79,6 +82,7 @@ class SharedSteps(Check):
 
         rows = {name: np.concatenate([part[name] for part in self.parts]) for name in self.parts[0]}
         if len(rows["row"]) > KEPT:
+            self.pruned = True
             limit = np.partition(rows["row"], KEPT)[KEPT]
             rows = {name: values[rows["row"] < limit] for name, values in rows.items()}
         self.parts, self.many = [rows], len(rows["row"])
@@ -94,6 +98,9 @@ class SharedSteps(Check):
         self.parts += [{**part, "split": place[part["split"]]} for part in other.parts]
         self.many += other.many
         self.longest = max(self.longest, other.longest)
+        self.pruned |= other.pruned
+        if self.many > 2 * KEPT:
+            self._prune()
 
     def facts(self) -> Iterable[Fact]:
         import numpy as np
@@ -114,23 +121,31 @@ class SharedSteps(Check):
         )  # a step is in no more windows than these have steps; hours of the day recur in all
         places = rows["place"][of_train]
         at = np.minimum(np.searchsorted(known, rows["row"]), len(known) - 1)
-        elsewhere = (places[first[at]] != rows["place"]) | (places[last[at]] != rows["place"])
-        shared = (known[at] == rows["row"]) & elsewhere & seldom[at]
+        earlier, later = places[first[at]] < rows["place"], places[last[at]] > rows["place"]
+        shared = (known[at] == rows["row"]) & (earlier | later) & seldom[at]
         for k, split in enumerate(self.splits):
             own = rows["split"] == k
             samples, found = np.unique(rows["sample"][own]), np.unique(rows["sample"][own & shared])
             if k != train and len(samples) >= FEWEST and len(found) >= PART * len(samples):
+                of_both = min(float(side[own & shared].mean()) for side in (earlier, later))
                 where = [{"sample": s, "split": split, "file": self.files.of(s)} for s in found[:MAX_PLACES].tolist()]
-                value = {"count": len(found), "of": len(samples), "where": where}
-                yield Fact(SHARED, value, self.evidence(), {"field": self.channels.name, "split": split})
+                value = {"count": len(found), "of": len(samples), "by_time": of_both < BOTH, "where": where}
+                evidence = self.evidence("sampled", len(np.unique(rows["sample"]))) if self.pruned else self.evidence()
+                yield Fact(SHARED, value, evidence, {"field": self.channels.name, "split": split})
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for fact in facts.all(SHARED):
             v, split, name = fact.value, escaped(str(fact.at["split"])), escaped(str(fact.at["field"]))
-            text = f"{v['count']:,} of {v['of']:,} windows of {split} hold steps of windows of train, at another place in {name}: they seem to have "
-            text += "been cut with an overlap before they were split"
-            fix = "split recordings, or stretches of them, first, and cut each part into windows then"
-            yield finding("splits-near-overlap", "warning", text, fact, fix, v["where"], v["count"])
+            looked = " that were looked at" if fact.evidence.how == "sampled" else ""
+            text = f"{v['count']:,} of {v['of']:,} windows of {split}{looked} hold steps of windows of train, at another place in {name}: they seem to "
+            severity: Severity = "info" if v["by_time"] else "warning"
+            if v["by_time"]:
+                text += "have been split by time, without a gap"
+                fix = "leave a gap of one window between the splits, unless only inputs overlap and what is predicted comes after them"
+            else:
+                text += "have been cut with an overlap before they were split"
+                fix = "split recordings, or stretches of them, first, and cut each part into windows then"
+            yield finding("splits-near-overlap", severity, text, fact, fix, v["where"], v["count"])
 
 
 def rows_of_steps(values: Any) -> tuple[Any, Any, Any]:

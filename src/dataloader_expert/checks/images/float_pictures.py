@@ -1,4 +1,4 @@
-"""Fields of the samples of a Dataset that are pictures as floats, and those that mark each of their pixels."""
+"""Which fields of a Dataset's samples are pictures of floats, and which field holds a class for each of their pixels."""
 
 from __future__ import annotations
 

@@ -18,7 +18,11 @@ from dataloader_expert.sources.pictures import orientation
 
 MODES = Quantity("image_modes", "images", "images of each colour mode, with samples of the rarer ones")
 LOOKS = Quantity("image_looks", "images", "images that are dark, light, flat or rotated by EXIF, with samples")
-SIZES = Quantity("image_sizes", "pixels", "median height and width, and how many distinct sizes there are")
+SIZES = Quantity(
+    "image_sizes",
+    "pixels",
+    "median height and width, how many distinct sizes there are, and how many images have the commonest",
+)
 
 
 MOST_SIZES = 100_000
@@ -149,6 +153,7 @@ class Pictures(Check):
                 "height": heights[len(heights) // 2],
                 "width": widths[len(widths) // 2],
                 "distinct": len(self.sizes),
+                "commonest": max(self.sizes.values()),
             }
             yield Fact(SIZES, value, evidence)
             name = next(f.name for f in self.context.fields if f.kind == "image")
@@ -201,10 +206,12 @@ class Pictures(Check):
         if modes is not None and len(modes.value["modes"]) > 1:
             listed = ", ".join(f"{n} {m}" for m, n in modes.value["modes"].items())
             rare = sum(list(modes.value["modes"].values())[1:])
-            # images of several sizes are brought to one form by the code that loads them
+            sizes = facts.find(SIZES)
+            # images that are seldom of one size are brought to one form by the code that loads them
+            loaded = sizes is not None and 2 * sizes.value["commonest"] < sum(modes.value["modes"].values())
             yield finding(
                 "mode-drift",
-                "info" if facts.value(SIZES, {"distinct": 1})["distinct"] > 1 else "warning",
+                "info" if loaded else "warning",
                 f"images of several modes: {listed}",
                 modes,
                 'convert each with image.convert("RGB"), or batches will not stack',

@@ -1,6 +1,7 @@
-"""Pictures as arrays of floats whose values were divided by 255 twice, or not at all before the mean and the deviation of values up to 1.
+"""Float pictures that were divided by 255 twice, or that were normalized for values up to 1 without being divided by 255.
 
-Read as bytes, pixels have 256 levels. Divided by 255 twice they end at 0.004. Where each channel still has its levels, evenly spaced, but more
+Read as bytes, pixels have 256 levels. Divided by 255 twice they end at 0.004, and are
+multiples of 1 / 255². Where each channel still has its levels, evenly spaced, but more
 than one apart and the lowest below 0, it was divided by a deviation that is meant for values up to 1.
 """
 
@@ -27,6 +28,8 @@ WHITE, BRIGHT, NEARLY = 255, 0.3, 0.9
 STEPS, LEVELS, SPAN, EXACT = (1.4, 10.0), 16, 40, 0.02
 """How far levels are apart once they were divided by a deviation between 0.1 and 0.7; the fewest levels of a channel and the fewest from its lowest to
 its highest; and by which part of a step they may be off."""
+TWICE, HALF_OFF = 1 / WHITE**2, 0.2
+"""How far levels are apart that were divided twice, and by which part of it numbers of two bytes may be off."""
 
 
 class PixelScale(DrawnRows):
@@ -58,8 +61,9 @@ class PixelScale(DrawnRows):
         if len(low) < FEWEST or not np.isfinite(high).all():
             return
         top, bottom = float(high.max()), float(low.min())
-        twice = bottom >= 0 and top <= (1 + 1e-3) / WHITE and float(np.median(high)) >= BRIGHT / WHITE
-        if twice or (np.isfinite(step).mean() >= NEARLY and -STEPS[1] <= bottom < 0):
+        even = np.isfinite(step).mean() >= NEARLY
+        twice = even and bottom >= 0 and top <= (1 + 1e-3) / WHITE and float(np.median(high)) >= BRIGHT / WHITE
+        if twice or (even and -STEPS[1] <= bottom < 0):
             marked = np.ones(len(low), bool) if twice else np.isfinite(step)
             value = {"twice": twice, "low": bottom, "high": top, "where": places(rows, marked, self.field)}
             yield Fact(SCALE, value, self.evidence("sampled", len(low)), {"field": self.field})
@@ -78,7 +82,7 @@ class PixelScale(DrawnRows):
 
 
 def measures(value: Any) -> tuple[float, float, float]:
-    """Of a picture the lowest and the highest value, and how far its levels are apart; NaN where they are not so far, or no levels."""
+    """A picture's lowest and highest value and the distance between its levels; NaN if the levels are not even or their distance is outside ``STEPS``."""
     import numpy as np
 
     nothing = float("nan")
@@ -87,6 +91,9 @@ def measures(value: Any) -> tuple[float, float, float]:
     channels = value if value.shape[0] in (1, 3) else np.moveaxis(value, 2, 0)
     flat = channels.reshape(len(channels), -1)[:, :: max(1, channels[0].size // LOOKED)].astype(np.float64)
     low, high = float(value.min()), float(value.max())
+    if 0 <= low <= high <= (1 + 1e-3) / WHITE:
+        off = np.abs(flat / TWICE - np.rint(flat / TWICE))
+        return low, high, TWICE if (off <= (EXACT if value.dtype.itemsize > 2 else HALF_OFF)).all() else nothing
     steps = [_step(channel) for channel in flat] if high > SPAN else [nothing]
     return low, high, float(np.mean(steps))
 
@@ -100,7 +107,9 @@ def _step(channel: Any) -> float:
         return float("nan")
     steps = np.diff(levels)
     step = float(steps.min())
-    whole = abs(step - round(step)) < 1e-4 and (levels % 2 != 1).any()  # measured; (x - 0.5) / 0.5 makes odd numbers
+    whole = (
+        abs(step - round(step)) < 1e-4 and (levels % 2 != 1).any()
+    )  # whole steps are measurements; only (x - 0.5) / 0.5 of bytes also has them, all odd
     if not STEPS[0] <= step <= STEPS[1] or whole:
         return float("nan")
     even = (np.abs(steps / step - np.rint(steps / step)) <= EXACT).all()

@@ -18,7 +18,7 @@ from dataloader_expert.checks.common.places import Files
 from dataloader_expert.checks.common.recorded import FEWEST, few, is_place
 from dataloader_expert.checks.common.rows_kept import Named, numbers_of
 from dataloader_expert.checks.common.steps import step_of
-from dataloader_expert.checks.common.treatments import is_mark
+from dataloader_expert.checks.common.treatments import placeholders
 from dataloader_expert.conclusions import Finding, Severity, finding, number
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
@@ -146,7 +146,7 @@ class OddSeries(Check):
         whose = np.cumsum(np.concatenate([[0], grid.series[1:] != grid.series[:-1]]))
         for name in self.fields:
             values = rows[f"number {name}"]
-            marks = [value for value in (values.min(), values.max()) if is_mark(float(value))]
+            marks = placeholders(*np.unique(values[np.isfinite(values)], return_counts=True))
             if marks or not np.isfinite(values).all():
                 values = np.where(np.isfinite(values) & ~np.isin(values, marks), values, np.nan)
             found = self._runs(name, values, whose, rows, grid)

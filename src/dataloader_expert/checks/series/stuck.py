@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
-from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.base import STATISTICS, Check, Context
 from dataloader_expert.checks.common.fingerprint import digests
-from dataloader_expert.checks.common.treatments import is_mark
+from dataloader_expert.checks.common.treatments import is_mark, marks_of
 from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, verb
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Json, Quantity
@@ -72,8 +73,10 @@ class Stuck(Check):
             if f.kind == "number" and not f.shape and f.name not in aside and not {*words(f.name)[-1:]} & NAMING
         ]
         self.series = context.series_fields if context.timed is not None else []
-        self.runs: dict[Order, list[Run]] = {}
-        """The longest ones, longest first."""
+        self.runs: dict[tuple[Order, bool], list[Run]] = {}
+        """The longest ones, longest first; those of values that are customary for missing ones apart."""
+        self.marked: dict[Order, int] = {}
+        """The rows in all runs of such values."""
         self.pairs: dict[Order, int] = {}
         self.changes: dict[Order, int] = {}
         """Of consecutive rows, how many pairs there are and how many differ."""
@@ -158,36 +161,40 @@ class Stuck(Check):
         inside = slice(None) if begins is None else ~begins[1:]
         if changes and ((values[1:] >= values[:-1])[inside].all() or (values[1:] <= values[:-1])[inside].all()):
             return  # rows that were sorted by it, where equal values meet
-        found = []
-        for at in long[np.argsort(-lengths[long], kind="stable")][:MAX_PLACES].tolist():
-            first, length = int(starts[at]), int(lengths[at])
-            row = first if order is None else int(order[first])
-            whole = length == block.unit.samples
-            found.append(Run(length, -block.index(row), float(values[first]), block.file(row), whole))
-        self._keep(key, found)
+        long = long[np.argsort(-lengths[long], kind="stable")]
+        marks = np.array([is_mark(float(value)) for value in values[starts[long]].tolist()])
+        self.marked[key] = self.marked.get(key, 0) + int(lengths[long[marks]].sum())
+        for marked in (False, True):
+            found = []
+            for at in long[marks == marked][:MAX_PLACES].tolist():
+                first, length = int(starts[at]), int(lengths[at])
+                row = first if order is None else int(order[first])
+                whole = length == block.unit.samples
+                found.append(Run(length, -block.index(row), float(values[first]), block.file(row), whole))
+            if found:
+                self._keep((key, marked), found)
 
-    def _keep(self, key: Order, found: list[Run]) -> None:
+    def _keep(self, key: tuple[Order, bool], found: list[Run]) -> None:
         self.runs[key] = sorted([*self.runs.get(key, ()), *found], reverse=True)[:MAX_PLACES]
 
     def merge(self, other: Check) -> None:
         assert isinstance(other, Stuck)
         self.seen += other.seen
-        for mine, theirs in ((self.pairs, other.pairs), (self.changes, other.changes)):
+        for mine, theirs in ((self.pairs, other.pairs), (self.changes, other.changes), (self.marked, other.marked)):
             for key, n in theirs.items():
                 mine[key] = mine.get(key, 0) + n
         for name, ends in other.ends.items():
             self._reach(name, *ends)
-        for key, found in other.runs.items():
-            self._keep(key, found)
+        for kept, found in other.runs.items():
+            self._keep(kept, found)
 
     def facts(self) -> Iterable[Fact]:
-        for name in self.fields:
+        for name, marked in product(self.fields, (False, True)):
             found = [
                 (runs[0], of)
-                for (field, of), runs in self.runs.items()
-                if field == name and self._varies((name, of), runs)
+                for ((field, of), marks), runs in self.runs.items()
+                if (field, marks) == (name, marked) and self._varies((name, of))
             ]
-            found = [(run, of) for run, of in found if not is_mark(run.value)]  # told as missing values
             if found:
                 run, of = max(found)
                 value: dict[str, Json] = {
@@ -198,22 +205,25 @@ class Stuck(Check):
                 }
                 # at an end of its range it may be saturated, or the most that there is
                 value["whole"] = run.whole
-                further = self.runs[name, of][1:]
+                further = self.runs[(name, of), marked][1:]
                 value["further"] = [{"sample": -r.start, "file": r.file or None, "field": name} for r in further]
                 value["at_an_end"] = run.value in self.ends.get(name, ())
-                yield Fact(RUNS, value | {"series": of or None}, self.evidence(), {"field": name})
+                yield Fact(RUNS, value | {"series": of or None}, self.evidence(), {"field": name, "marked": marked})
 
-    def _varies(self, key: Order, runs: list[Run]) -> bool:
+    def _varies(self, key: Order) -> bool:
         """Whether the field changes from row to row but in these runs; where they are a large share, but in the longest."""
-        still = sum(run.length for run in runs)
-        still = still if still <= STILL * self.pairs[key] else runs[0].length
-        return self.changes[key] >= max(1, VARIES * (self.pairs[key] - still))
+        lengths = [run.length for run in self.runs.get((key, False), ())] or [0]
+        still = sum(lengths) if sum(lengths) <= STILL * self.pairs[key] else lengths[0]
+        return self.changes[key] >= max(1, VARIES * (self.pairs[key] - still - self.marked.get(key, 0)))
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
         runs: dict[tuple[str, str], list[Fact]] = {}
         for fact in facts.all(RUNS):
             name = str(fact.at["field"])
             feature = self.context.features.get(name)
+            stated = facts.find(STATISTICS, field=feature.of if feature is not None else name)
+            if fact.at["marked"] and stated is not None and fact.value["value"] in marks_of(stated.value["treatment"]):
+                continue  # told as missing values
             one = f"{fact.value['sample']} {fact.value['rows']}" if feature is not None else ""
             runs.setdefault((feature.of if feature is not None else name, one), []).append(fact)
         for (of, _), same in runs.items():

@@ -7,9 +7,9 @@ from typing import Any
 FAR, LOUD = 1.0, 0.9
 """The least jump, and the least peak at either end, as shares of full scale."""
 FEWEST, OF_ALL, OUTWARDS, STEP = 6, 0.35, 0.8, 0.005
-"""The fewest jumps, their largest share of all samples, the least share of them to which the sample before leads, and by which step at least."""
+"""The fewest jumps; their largest share of all samples; and the share of them that must follow a step of at least ``STEP`` towards the end of the range."""
 SMOOTHER, BEYOND = 0.1, 2.0
-"""How rough the wave is once it is unwrapped, at most, over what it was, and how far it then reaches: a sawtooth would rise without end."""
+"""How rough the unwrapped wave may be, as a share of its roughness before, and how far from zero it may reach: an unwrapped sawtooth rises without end."""
 
 
 def wraps_around(value: Any) -> bool:
