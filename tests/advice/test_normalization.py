@@ -95,7 +95,7 @@ def test_each_channel_of_pictures_in_floats_has_its_own_constants(tmp_path: Path
     assert found["applied"] is False
 
 
-@pytest.mark.parametrize(("low", "high", "applied"), [(-1, 1, True), (-2, 2.6, True), (-90, 10, False)])
+@pytest.mark.parametrize(("low", "high", "applied"), [(-1, 1, True), (-2, 2.6, True), (0, 1, False), (-90, 10, False)])
 def test_pictures_on_both_sides_of_0_are_scaled_already(tmp_path: Path, low: float, high: float, applied: bool) -> None:
     """Seen: pictures from -1 to 1, as diffusion models take them, were to be standardised again."""
     pictures(tmp_path, (3, 24, 24), low, high)

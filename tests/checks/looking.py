@@ -38,29 +38,26 @@ class Data:
 def judged(name: str, data: Data) -> dict[str, Finding]:
     """A check's findings by code: the same however the samples were dealt out."""
     context, blocks = context_of(data), blocks_of(data)
-
-    def at_once(one: str) -> Check:
-        check = _new(one, context)
-        for block in blocks:
-            check.see(check.view(block))
-        return check
-
-    def in_parts(one: str) -> Check:
-        first, *others = (_new(one, context) for _ in blocks)
-        for check, block in zip((first, *others), blocks, strict=True):
-            check.see(check.view(block))
-        for other in others:
-            first.merge(other)
-        return first
-
-    found, merged = _judgement(name, at_once), _judgement(name, in_parts)
-    assert {c: f.count for c, f in merged.items()} == {c: f.count for c, f in found.items()}
+    found = _judgement(name, lambda one: _at_once(one, context, blocks))
+    in_parts = _judgement(name, lambda one: _in_parts(one, context, blocks))
+    assert {c: f.count for c, f in in_parts.items()} == {c: f.count for c, f in found.items()}
     return found
 
 
-def _new(name: str, context: Context) -> Check:
+def _at_once(name: str, context: Context, blocks: Iterable[Block]) -> Check:
     cls = CHECKS[name]
-    return cls(context.with_features() if cls.of_features else context)
+    check = cls(context.with_features() if cls.of_features else context)
+    for block in blocks:
+        check.see(check.view(block))
+    return check
+
+
+def _in_parts(name: str, context: Context, blocks: Iterable[Block]) -> Check:
+    """An instance a block, merged."""
+    first, *others = (_at_once(name, context, [block]) for block in blocks)
+    for other in others:
+        first.merge(other)
+    return first
 
 
 def _judgement(name: str, made: Callable[[str], Check]) -> dict[str, Finding]:
@@ -97,16 +94,15 @@ def _naming() -> dict[str, set[str]]:
 
 
 def merged(name: str, data: Data) -> list[Finding]:
-    """What one check finds that rests on its own facts only, merged from an instance a block in reverse order."""
-    context = context_of(data)
-    parts = []
-    for block in reversed(blocks_of(data)):
-        check = _new(name, context)
-        check.see(check.view(block))
-        parts.append(check)
-    for part in parts[1:]:
-        parts[0].merge(part)
-    return list(parts[0].judge(Facts(tuple(parts[0].facts())))) if parts[0].applies() else []
+    """What one check finds that rests on its own facts only, merged from an instance a block in reverse order: as much as one
+    instance finds that sees all blocks."""
+    context, blocks = context_of(data), blocks_of(data)
+    found, at_once = (
+        list(check.judge(Facts(tuple(check.facts())))) if check.applies() else []
+        for check in (_in_parts(name, context, blocks[::-1]), _at_once(name, context, blocks))
+    )
+    assert sorted((f.code, f.count or 0) for f in found) == sorted((f.code, f.count or 0) for f in at_once)
+    return found
 
 
 def judged_alone(name: str, data: Data) -> dict[str, Finding]:

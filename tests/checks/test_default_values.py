@@ -52,6 +52,12 @@ SPEAKS = {
     "the year one": dated(np.where(ODD, of("0001-01-01"), RECENT), "admitted"),
     "places in the sea": at(np.where(ODD, 0, LAT), np.where(ODD, 0, LON)),
     "places in the sea, of which the longitude tells nothing": at(np.where(ODD, 0, LAT), np.where(ODD, 0, LON - 16)),
+    "places without a word before, beside pairs with one": Data(
+        {
+            **{"start_lat": LAT, "end_lng": LON, "end_lat": LAT, "start_lng": LON},
+            **{"lat": np.where(ODD, 0, LAT), "plate": LAT, "long": np.where(ODD, 0, LON)},
+        }
+    ),
     "pick-ups": at(np.where(ODD, 0, LAT), np.where(ODD, 0, LON), ("pickup_latitude", "pickup_longitude")),
 }
 SILENT = {

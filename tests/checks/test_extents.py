@@ -40,6 +40,13 @@ SPEAKS = {
     "with the last one": (located(LENGTHS - 1 + FEW, VARIED), FEW),
     "a constant, one more in one group": (located(120 + OF_ONE), OF_ONE),
     "a constant, one more in a stretch": (located(120 + STRETCH), STRETCH),
+    "the first of two ends of one start": (located(LENGTHS + FEW, VARIED, stop=2 * START), FEW),
+    "the second of two ends of one start": (
+        Data(
+            {"end": 2 * START, **located(LENGTHS + FEW, VARIED, ("start", "stop")).columns}, kinds={"sequence": "text"}
+        ),
+        FEW,
+    ),
     "names with a word before": (located(LENGTHS + FEW, VARIED, ("chromStart", "chromEnd")), FEW),
 }
 SILENT = {

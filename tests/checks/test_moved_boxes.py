@@ -52,9 +52,10 @@ def mirrored(boxes: list[Any], first: int, last: int, axis: int) -> list[Any]:
     return [(np.array(signs) + way * b[:, order]) if first <= i < last else b for i, b in enumerate(boxes)]
 
 
+@pytest.mark.parametrize("axis", [0, 1])
 @settings(max_examples=2)
-@given(seed=SEEDS, axis=st.sampled_from([0, 1]))
-def test_a_stretch_of_mirrored_boxes_is_told(seed: int, axis: int) -> None:
+@given(seed=SEEDS)
+def test_a_stretch_of_mirrored_boxes_is_told(axis: int, seed: int) -> None:
     images, boxes = boxed(seed)
     finding = found(images, mirrored(boxes, 50, 90, axis), "box-mirrored")
     assert finding is not None
@@ -65,9 +66,10 @@ def test_a_stretch_of_mirrored_boxes_is_told(seed: int, axis: int) -> None:
 
 
 @pytest.mark.parametrize("shares", [False, True])
+@pytest.mark.parametrize("by", [1, -1])
 @settings(max_examples=2)
-@given(seed=SEEDS, by=st.sampled_from([1, -1]))
-def test_a_stretch_of_other_images_boxes_is_told(shares: bool, seed: int, by: int) -> None:
+@given(seed=SEEDS)
+def test_a_stretch_of_other_images_boxes_is_told(by: int, shares: bool, seed: int) -> None:
     """Our promise: where it begins and ends, to a few images, whether boxes are pixels or shares."""
     images, boxes = boxed(seed)
     moved = shifted(boxes, 60, 85, by)
@@ -89,9 +91,10 @@ def test_boxes_in_their_places_are_left_alone(seed: int) -> None:
     assert found([images[i] for i in clip], [boxes[i] for i in clip]) is None
 
 
+@pytest.mark.parametrize("axis", [0, 1])
 @settings(max_examples=2)
-@given(seed=SEEDS, axis=st.sampled_from([0, 1]))
-def test_mirrored_boxes_here_and_there_are_told(seed: int, axis: int) -> None:
+@given(seed=SEEDS)
+def test_mirrored_boxes_here_and_there_are_told(axis: int, seed: int) -> None:
     """Our promise: images that were mirrored one by one, without their boxes, are told as those of a stretch are."""
     images, boxes = boxed(seed)
     other = mirrored(boxes, 0, IMAGES, axis)
@@ -101,9 +104,10 @@ def test_mirrored_boxes_here_and_there_are_told(seed: int, axis: int) -> None:
     assert sum(int(str(place["sample"])) % 5 == 2 for place in finding.where) >= 0.9 * len(finding.where)
 
 
+@pytest.mark.parametrize("scale", [2.0, 3.0])
 @settings(max_examples=2)
-@given(seed=SEEDS, scale=st.sampled_from([2.0, 3.0]))
-def test_boxes_of_smaller_copies_here_and_there_are_told(seed: int, scale: float) -> None:
+@given(seed=SEEDS)
+def test_boxes_of_smaller_copies_here_and_there_are_told(scale: float, seed: int) -> None:
     images, boxes = boxed(seed)
     finding = found(images, [b / scale if i % 5 == 2 else b for i, b in enumerate(boxes)], "box-scale")
     assert finding is not None

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dataloader_expert.checks.duplicates.near_sounds import alike, looks
+from dataloader_expert.checks.duplicates.near_sounds import BANDS, TIMES, alike, looks
 from tests.checks.looking import Data, judged_alone
 
 RATE = 16_000
@@ -82,6 +82,14 @@ def test_one_sound_in_many_variations_has_no_copies() -> None:
         )
     patterns = looks(beeps, np.full(len(beeps), float(RATE)), 1024)[0].astype(np.float32)
     assert alike(patterns, np.full(60, float(RATE))) == []
+
+
+@pytest.mark.parametrize(("likeness", "found"), [(0.955, [(0, 1)]), (0.945, [])])
+def test_recordings_that_are_a_little_less_alike_than_copies_are_none(likeness: float, found: list[Any]) -> None:
+    """Our promise: patterns whose correlation is 0.95 or more are those of copies; a little less, and they are not."""
+    patterns = np.linalg.qr(np.random.default_rng(7).normal(size=(TIMES * BANDS, 8)))[0].T
+    patterns[1] = likeness * patterns[0] + np.sqrt(1 - likeness**2) * patterns[1]
+    assert alike(patterns.astype(np.float32), np.full(8, float(RATE))) == found
 
 
 def strokes(n: int) -> list[Any]:

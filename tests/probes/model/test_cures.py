@@ -322,6 +322,7 @@ def test_masks_of_bytes_are_made_floats_before_images_are_resized(white: int, sc
     verdict = judged(Foreground(), {"image": torch.rand(N, 3, 64, 64), "mask": mask}, None, n=N)
     assert [(m.code, m.field, m.cured) for m in verdict.misfits] == [("dtype-mismatch", "mask", True)]
     assert verdict.way is not None
+    assert scale in verdict.way.code()
     made = functions(verdict.way.code())[0]({"image": torch.rand(N, 3, 64, 64), "mask": mask})[1]["mask"]
     assert made.unique().tolist() == [0, 1]
 

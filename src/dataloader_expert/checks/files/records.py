@@ -118,7 +118,7 @@ class Records(Check):
 
     def _admitted(self, kind: Kind, digest: int) -> bool:
         """Whether a kind is counted. If there are too many, that with the largest digest goes, and is never counted again."""
-        if digest >= self.limit:
+        if digest >= self.limit:  # it would be the largest, and go again: this only saves looking for it
             return False
         self.digests[kind] = digest
         if len(self.digests) > KEPT:

@@ -20,7 +20,7 @@ from dataloader_expert.facts import Fact, Quantity
 from dataloader_expert.probes.base import Bench, Observation, Probe, evidence, hangs
 from dataloader_expert.probes.health.queries import Queries
 from dataloader_expert.probes.health.watched_calls import DECODING, Call, Calls, Line
-from dataloader_expert.probes.profile.resizing import count_pixels
+from dataloader_expert.probes.profile.pixels import count_pixels
 from dataloader_expert.probes.serving import serving
 from dataloader_expert.probes.system.pristine_process import apart
 

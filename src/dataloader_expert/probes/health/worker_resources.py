@@ -20,6 +20,7 @@ from dataloader_expert.probes.health.batch_storages import CARRIED
 from dataloader_expert.probes.health.object_census import OBJECTS, census
 from dataloader_expert.probes.health.shared_handles import DATABASES, POSITIONS, Statements, shared, used
 from dataloader_expert.probes.profile.instrumentation import Watch, watching
+from dataloader_expert.probes.profile.pixels import Pixels
 from dataloader_expert.probes.profile.stages import by_process, spans, threads_of
 from dataloader_expert.probes.search.limits import batch_bytes
 from dataloader_expert.probes.search.starting import start_of
@@ -176,9 +177,7 @@ def crowd(bench: Bench, served: Serving, until: float, starts_s: float = 0.0) ->
             "batches_per_sample": 1 / max(1, served.current.batch_size),
             **threads_of(parts),
             "cpus": bench.cpus,
-            "decoded_pixels": sum(b["sized"][0] - a["sized"][0] for a, b, _ in parts) / samples,
-            "used_pixels": sum(b["sized"][1] - a["sized"][1] for a, b, _ in parts) / samples,
-            "least_pixels": sum(b["sized"][2] - a["sized"][2] for a, b, _ in parts) / samples,
+            **Pixels.between((a["pixels"], b["pixels"]) for a, b, _ in parts).each(samples),
         }
         rounded = {k: round(v, 6) for k, v in counts.items()}
         yield Fact(COUNTS, rounded, evidence("counted", "worker_resources", seen=samples))

@@ -18,12 +18,12 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from dataloader_expert.probes.clocks import Laps
 from dataloader_expert.probes.fetchers import Fetch, wrapped
-from dataloader_expert.probes.profile.resizing import Pixels, count_pixels
+from dataloader_expert.probes.profile.pixels import Pixels, count_pixels
 from dataloader_expert.probes.profile.sampling_profiler import Ticker
 from dataloader_expert.probes.system.malloc import PAGE, free_bytes
 
@@ -234,7 +234,7 @@ class Eye:
         pulse |= {"cost": self.cost, "own_bytes": self.own_bytes}
         if self.opened:
             pulse["opens"] = dict(self.opened.most_common(16))
-        pulse["sized"] = [self.pixels.decoded, self.pixels.used, self.pixels.least]
+        pulse["pixels"] = asdict(self.pixels)
         self.own_bytes += own
         return pulse
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +17,15 @@ class Pixels:
     used: int = 0
     least: int = 0
 
+    @classmethod
+    def between(cls, readings: Iterable[tuple[dict[str, int], dict[str, int]]]) -> Pixels:
+        """What was counted from the first of two readings to the last, of all pairs together; a reading holds the fields by name."""
+        counts: Counter[str] = Counter()
+        for first, last in readings:
+            counts.update(last)
+            counts.subtract(first)
+        return cls(**counts)
+
     def each(self, samples: int) -> dict[str, float]:
         """Pixels of a sample, by the names of a fact's value."""
         return {
@@ -25,7 +36,7 @@ class Pixels:
 
 
 def count_pixels() -> Pixels:
-    """Counts from now on; to be called once in a process, which cannot be put back."""
+    """Counts from now on. Call it once per process: the patches cannot be undone."""
     pixels = Pixels()
     image: Any = sys.modules.get("PIL.Image")
     if image is None:
