@@ -78,3 +78,14 @@ def test_a_split_of_data_without_any_is_refused_with_the_way_to_read_all(tmp_pat
     made = tables(tmp_path, rows=["x,label", "1,0", "2,1"])
     with pytest.raises(RequestError, match="splits are: none; leave split out to read all samples"):
         open_dataset(made, split="train")
+
+
+def test_classes_are_taken_from_any_iterable(tmp_path: Path) -> None:
+    """Seen: the names of a dictionary or an iterator were ignored without a word."""
+    made = tables(tmp_path, train=["x,label", *(f"{i}.5,{'yes' if i % 3 else 'no'}" for i in range(30))])
+    names = {"yes": "Yes", "no": "No"}
+    for given in (names, names.keys(), iter(names), ["yes", "no"]):
+        assert open_dataset(made, classes=given).classes == ["yes", "no"]
+    for wrong in ("yes", 2):
+        with pytest.raises(TypeError, match=r"classes is .*; it must be a list of names, or 'found'"):
+            open_dataset(made, classes=wrong)  # type: ignore[arg-type]  # the point
