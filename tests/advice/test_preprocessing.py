@@ -84,7 +84,7 @@ def with_shapes(shapes: dict[str, tuple[list[Any], list[Any], bool]], collate: s
     stored = [{"name": n, "kind": "array", "dtype": dtype, "shape": s} for n, (s, _, _) in shapes.items()]
     found.add(Fact(BATCH, {"structure": "dict", "fields": batch}, SEEN))
     found.add(Fact(FIELDS, stored, SEEN))
-    found.add(Fact(COLLATE, {"name": collate, "size": None, "why": "", "varying": {}}, SEEN))
+    found.add(Fact(COLLATE, {"name": collate, "size": None, "why": "", "varying": []}, SEEN))
     return found
 
 
@@ -148,7 +148,7 @@ def of_a_recording(collate: str = "pad") -> Facts:
     found.add(
         Fact(FIELDS, [{"name": n, "kind": k, "dtype": d, "shape": s} for n, (k, d, s, _) in fields.items()], SEEN)
     )
-    found.add(Fact(COLLATE, {"name": collate, "size": None, "why": "", "varying": {"0": 0}}, SEEN))
+    found.add(Fact(COLLATE, {"name": collate, "size": None, "why": "", "varying": ["0"]}, SEEN))
     for name, (*_, most) in fields.items():
         seen = {
             "outliers": None,

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -78,3 +80,33 @@ def test_a_split_of_data_without_any_is_refused_with_the_way_to_read_all(tmp_pat
     made = tables(tmp_path, rows=["x,label", "1,0", "2,1"])
     with pytest.raises(RequestError, match="splits are: none; leave split out to read all samples"):
         open_dataset(made, split="train")
+
+
+def test_classes_are_taken_from_any_iterable(tmp_path: Path) -> None:
+    """Seen: the names of a dictionary or an iterator were ignored without a word."""
+    made = tables(tmp_path, train=["x,label", *(f"{i}.5,{'yes' if i % 3 else 'no'}" for i in range(30))])
+    names = {"yes": "Yes", "no": "No"}
+    for given in (names, names.keys(), iter(names), ["yes", "no"]):
+        assert open_dataset(made, classes=given).classes == ["yes", "no"]
+    for wrong in ("yes", 2):
+        with pytest.raises(TypeError, match=r"classes is .*; it must be a list of names, or 'found'"):
+            open_dataset(made, classes=wrong)  # type: ignore[arg-type]  # the point
+
+
+@pytest.mark.parametrize(("target", "missing"), [("label", -1), ("price", None)])
+def test_there_is_one_label_per_sample(tmp_path: Path, target: str, missing: int | None) -> None:
+    """Seen: samples of a split without labels had none, so that those of later files were shifted."""
+    train = [f"a,{target}", *(f"{i}.5,{i % 4 if missing == -1 else i * 3.25}" for i in range(30))]
+    opened = open_dataset(tables(tmp_path, test=["a", *(f"{i}.25" for i in range(8))], train=train), label=target)
+    labels, own = opened.labels(), [opened[i][target].item() for i in range(len(opened))]
+    assert len(labels) == 38 and np.array_equal(labels, own, equal_nan=True)
+    assert sum(v == -1 if missing == -1 else v != v for v in labels) == 8
+
+
+@pytest.mark.parametrize("unreadable", ["raise", "skip"])
+def test_a_label_that_cannot_be_read_is_named(tmp_path: Path, unreadable: Any) -> None:
+    """Seen: a broken line of JSON was an IndexError that named no sample."""
+    lines = [json.dumps({"a": i, "label": i % 2}) for i in range(20)]
+    (tmp_path / "train.jsonl").write_text("\n".join([*lines[:7], lines[7][:-4], *lines[8:]]))
+    with pytest.raises(RuntimeError, match=r"the label of sample 7 cannot be read: train.jsonl: parse-error"):
+        open_dataset(tmp_path, unreadable=unreadable).labels()

@@ -140,10 +140,13 @@ def test_spectrograms_are_padded_along_time() -> None:
     assert not batch["mel"][0, :, 30:].any() and batch["mel"][0, :, :30].all()
     alike = pad_collate(samples[1:], varying={"mel": 1})
     assert alike["mel_lengths"].tolist() == [44, 44]
+    with_empty = pad_collate([*samples, {"mel": torch.zeros(0), "speaker": 0}], varying={"mel": 1})
+    assert with_empty["mel"].shape == (4, 80, 44) and with_empty["mel_lengths"].tolist() == [30, 44, 44, 0]
 
 
 def test_images_of_several_sizes_have_no_dimension_of_length() -> None:
     """Our promise: what differs in height and in width is not padded, and empty boxes do not tell which dimension varies."""
     images = [(torch.ones(3, h, w), torch.ones(n, 4)) for h, w, n in ((8, 9, 2), (9, 8, 0), (7, 7, 1))]
     assert varying_in(images) == {"1": 0}
+    assert varying_in({"image": torch.ones(3, 8, n)} for n in (7, 8, 9)) == {}  # the next may differ in height
     assert isinstance(pad_collate(images)[0], list)

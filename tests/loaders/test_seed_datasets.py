@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import pickle
 from collections import Counter
 from pathlib import Path
@@ -527,6 +528,12 @@ def test_balanced_batches_hold_every_class() -> None:
     assert (loader.num_classes, loader.class_names) == (3, ["cat", "dog", "owl"])
     assert loader.balanced_sampler is loader.batch_sampler is loader.sampler_obj
     assert (ImageNetDataset, ImageNetBalancedDataLoader) == (GenericImageDataset, GenericBalancedDataLoader)
+
+
+def test_the_balanced_loader_shows_its_arguments() -> None:
+    """Our promise: what is checked or changed before torch sees it stands in the signature."""
+    named = {"num_workers", "pin_memory", "persistent_workers", "prefetch_factor"}
+    assert named <= inspect.signature(GenericBalancedDataLoader).parameters.keys()
 
 
 def brightness(loader: Any) -> list[int]:

@@ -18,7 +18,7 @@ from dataloader_expert.loaders import (
     get_train_dataloader_steps,
     get_val_dataloader_steps,
 )
-from dataloader_expert.loaders.trainers.steps import is_sharded
+from dataloader_expert.loaders.trainers.steps import TrainSteps, ValSteps, is_sharded
 from dataloader_expert.samplers import ShuffleSampler, TokenBudgetBatchSampler
 from tests.loaders.material import Numbers, Stream, made
 
@@ -244,3 +244,9 @@ def test_a_trainer_sets_its_loaders_up_once() -> None:
     assert get_dataloader_length(trainer.val_dataloader) == 1
     with pytest.raises(TypeError, match="abstract"):
         DataLoaderSetupMixin()  # type: ignore[abstract]  # what the test is about
+
+
+def test_help_tells_what_each_number_is() -> None:
+    """Seen: "Alias for field number 1" was all that help() said of it."""
+    told = [getattr(kind, name).__doc__ for kind in (TrainSteps, ValSteps) for name in kind._fields]
+    assert all(text and "Alias for" not in text for text in told)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections.abc import Callable
 from typing import Any
@@ -343,3 +344,15 @@ def test_trainers_see_whether_it_shards_itself(name: str) -> None:
             assert isinstance(one, DistributedSampler) is sharded
             assert type(one) is getattr(samplers, name)
             assert list(one) == list(MAKERS[name](MANY, 1, **more))
+
+
+@every_sampler
+def test_a_constructor_tells_its_arguments(name: str) -> None:
+    """Our promise: help() and an editor show them all, and the error for a misspelt one names no base class that nobody called."""
+    kind = getattr(samplers, name)
+    shown = inspect.signature(kind).parameters
+    assert {"num_replicas", "rank", "drop_last"} <= shown.keys()
+    assert all(parameter.kind is not parameter.VAR_KEYWORD for parameter in shown.values())
+    with pytest.raises(TypeError, match="got an unexpected keyword argument 'num_replica'") as caught:
+        kind([0, 1], num_replica=1)
+    assert "EpochSampler" not in str(caught.value)

@@ -103,22 +103,21 @@ def _tell_left_out(samples: Sequence[Any]) -> None:
 
 def padding(varying: Mapping[str, int]) -> Callable[[Sequence[Any]], Any]:
     """:func:`pad_collate` with the lengths of these fields in every batch."""
-    return partial(pad_collate, varying=said(varying)) if varying else pad_collate
+    return partial(pad_collate, varying=varying_argument(varying)) if varying else pad_collate
 
 
-def said(varying: Mapping[str, int]) -> Collection[str]:
-    """The fields as :func:`pad_collate` is given them: with their dimensions only where one is not the first."""
-    return dict(sorted(varying.items())) if any(varying.values()) else tuple(sorted(varying))
+def varying_argument(varying: Mapping[str, int]) -> dict[str, int] | list[str]:
+    """The fields as :func:`pad_collate` takes them: with their dimensions only if one is not the first."""
+    return dict(sorted(varying.items())) if any(varying.values()) else sorted(varying)
 
 
 def dimensions(varying: Collection[str]) -> Mapping[str, int]:
-    """The dimension of each field, without that of the batch; the first where it is not said."""
+    """The dimension of each field, without that of the batch; the first where none is given."""
     return varying if isinstance(varying, Mapping) else dict.fromkeys(varying, 0)
 
 
 def varying_in(samples: Iterable[Any]) -> dict[str, int]:
-    """The fields, named as in :func:`pad_collate`, of which these samples differ in length, and the dimension that this is: the only one in
-    which they differ, else the first."""
+    """The fields, named as in :func:`pad_collate`, whose samples differ in length, and the dimension that this is."""
     shapes: dict[str, set[tuple[int, ...]]] = {}
     for sample in samples:
         for name, shape in _shapes(sample, ""):
@@ -128,14 +127,13 @@ def varying_in(samples: Iterable[Any]) -> dict[str, int]:
 
 
 def varying_dimension(shapes: Collection[tuple[int, ...]]) -> int | None:
-    """The dimension of length, if samples of these shapes differ in one."""
-    full = [shape for shape in shapes if all(shape)] or [
-        *shapes
-    ]  # an empty one may lack the others' further dimensions
-    alike = len({len(shape) for shape in full}) == 1
-    differ = [at for at, sizes in enumerate(zip(*full, strict=True)) if len(set(sizes)) > 1] if alike else []
-    if len(differ) == 1:
-        return differ[0]
+    """The dimension of length, if samples of these shapes differ in one: the second of spectrograms [80, T] of one height, else the first.
+
+    With three dimensions, some images that differ in width alone would not tell that others differ in height.
+    """
+    full = {shape for shape in shapes if all(shape)}  # an empty one may lack the others' further dimensions
+    if {len(shape) for shape in full} == {2} and len({shape[0] for shape in full}) == 1 < len(full):
+        return 1
     return 0 if len({shape[0] for shape in shapes}) > 1 else None
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from inspect import signature
 from pathlib import Path
@@ -48,7 +48,7 @@ def create_loader(
     sampler: Sampler[Any] | None = None,
     format: str | None = None,
     label: str | None = None,
-    classes: list[str] | Literal["found"] | None = None,
+    classes: Iterable[str] | Literal["found"] | None = None,
     size: tuple[int, int] | None = None,
     transform: Callable[[dict[str, Any]], Any] | None = None,
     unreadable: Literal["raise", "skip"] = "raise",
@@ -141,7 +141,7 @@ def open_dataset(
     label: str | None = None,
     columns: list[str] | None = None,
     size: tuple[int, int] | None = None,
-    classes: list[str] | Literal["found"] | None = None,
+    classes: Iterable[str] | Literal["found"] | None = None,
     nullable: list[str] | None = None,
     unreadable: Literal["raise", "skip"] = "raise",
     channels: int | None = None,
@@ -159,6 +159,7 @@ def open_dataset(
             is not only guessed. A label that is none of them raises on access.
 
     Raises:
+        TypeError: if ``classes`` is neither ``"found"`` nor a collection of names.
         ValueError: as of :class:`SourceDataset`; for arrays that are to be read row by row and differ in length.
         RequestError: ``source-not-found``, ``format-unknown``, ``label-not-found`` or ``invalid-argument``.
     """
@@ -170,8 +171,7 @@ def open_dataset(
     unequal = next((p.told() for p in opened.problems if isinstance(p, Unequal)), None)
     if unequal is not None and unreadable == "raise":  # which rows belong together is then anyone's guess
         raise ValueError(f"{unequal}; make the lengths equal, or pass unreadable='skip' to read these rows")
-    if isinstance(classes, str) and classes != "found":
-        raise ValueError(f"classes is {classes!r}; it must be a list of names, or 'found'")
+    names, find = (opened.classes, False) if classes is None else _names_of(classes)
 
     def whole() -> Source:
         """All splits, as a class has one index in each."""
@@ -179,14 +179,22 @@ def open_dataset(
         found.label = found.label or opened.label
         return found
 
-    names = tuple(classes) if isinstance(classes, list | tuple) else opened.classes if classes is None else None
-    if classes == "found" or (classes is None and names is None and _has_named_classes(opened)):
+    if find or (classes is None and names is None and _has_named_classes(opened)):
         names = classes_of(whole())
-        names = names if classes == "found" or len(names) <= MAX_CLASSES else None
+        names = names if find or len(names) <= MAX_CLASSES else None
     made = SourceDataset(opened, size, names, nullable, unreadable=unreadable, channels=channels, transform=transform)
     if names is None and opened.label in made.nullable and _numbers_classes(whole()):
         return made.with_missing_class()
     return made
+
+
+def _names_of(classes: Any) -> tuple[tuple[str, ...] | None, bool]:
+    """The names that a user gave, and whether they are to be found instead."""
+    if isinstance(classes, str) and classes == "found":
+        return None, True
+    if isinstance(classes, str) or not isinstance(classes, Iterable):
+        raise TypeError(f"classes is {classes!r}; it must be a list of names, or 'found'")
+    return tuple(classes), False
 
 
 def _has_named_classes(source: Source) -> bool:

@@ -316,10 +316,10 @@ def joined_samples(values: list[Any], name: str, varying: Any) -> tuple[Any, Any
     if len(shapes) == 1 and (name not in varying or not tensors[0].ndim):
         return stacked(tensors), None
     longest = max(tensors, key=torch.numel)
-    if longest.ndim:  # an empty one may lack the others' further dimensions
-        tensors = [longest[:0] if value.ndim and not len(value) else value for value in tensors]
-        shapes = {value.shape for value in tensors}
     at = varying[name] if isinstance(varying, Mapping) and name in varying else 0
+    if longest.ndim > at:  # an empty one may lack the others' further dimensions
+        tensors = [longest.narrow(at, 0, 0) if value.ndim and not len(value) else value for value in tensors]
+        shapes = {value.shape for value in tensors}
     others = {(*shape[:at], *shape[at + 1 :]) for shape in shapes}
     if longest.ndim <= at or len(others) > 1 or len({len(shape) for shape in shapes}) > 1:
         return tensors, None

@@ -117,7 +117,10 @@ class SourceDataset(Dataset[Any]):
         return self
 
     def labels(self) -> list[Any]:
-        """The label of every sample, as samples have it: for samplers and weights. Images are not decoded if their folders or tables tell it.
+        """The label of every sample, before ``transform``, for samplers and class weights. Images are not decoded where folders or
+        tables give the label.
+
+        A sample of a split without labels has -1, or NaN if labels are no classes.
 
         Raises:
             ValueError: if no label is known.
@@ -127,14 +130,31 @@ class SourceDataset(Dataset[Any]):
         if name is None:
             raise ValueError("no label is known; open the data set with label=, or give the labels yourself")
         found: list[Any] = []
-        for unit, start in zip(self.units, self.starts, strict=False):
+        for at, start in enumerate(self.starts[:-1].tolist()):
             try:
-                column = self.source.column(unit, name)
-                values = [self._value(name, column, row) for row in range(unit.samples)] if column is not None else []
+                values = self._labels_of(at, name)
             except Unreadable as e:
-                raise RuntimeError(f"the labels of the samples from {start} on cannot be read: {e.told()}") from e
+                which = (
+                    f"label of sample {e.where['sample']}" if "sample" in e.where else f"labels from sample {start} on"
+                )
+                raise RuntimeError(f"the {which} cannot be read: {e.told()}") from e
             found += [v.item() if isinstance(v, torch.Tensor) and not v.ndim else v for v in values]
         return found
+
+    def _labels_of(self, at: int, name: str) -> list[Any]:
+        """The label of every sample of a unit."""
+        count = self.units[at].samples
+        column = self.source.column(self.units[at], name)
+        if column is None:
+            field = self.source.field(name)
+            assert field is not None
+            if self.source.nullable:
+                return [self._value(name, _absent(field, 1), 0)] * count
+            return [-1 if self.codes is not None or field.kind == "category" else float("nan")] * count
+        if len(column) >= count:
+            return [self._value(name, column, row) for row in range(count)]
+        block = self._block(at)  # some samples are not in it
+        return [self._value(name, block.columns[name], self._row(at, block, row)) for row in range(count)]
 
     @property
     def skipped(self) -> int:
@@ -275,21 +295,12 @@ class SourceDataset(Dataset[Any]):
     def _whole(self, block: Block) -> dict[str, Column]:
         """The columns of a block of a table: those of the source, whose values are missing where a file lacks the column."""
 
-        def absent(field: Field) -> Column:
-            values: Any = np.zeros(block.samples) if _is_number(field) else [None] * block.samples
-            return Column(values, np.ones(block.samples, bool))
-
-        return {f.name: block.columns.get(f.name) or absent(f) for f in self.source.fields}
+        return {f.name: block.columns.get(f.name) or _absent(f, block.samples) for f in self.source.fields}
 
     def _sample(self, index: int) -> dict[str, Any]:
         at = int(np.searchsorted(self.starts, index, side="right")) - 1
         block = self._block(at)
-        row = index - int(self.starts[at])
-        if block.rows is not None:
-            row = int(np.searchsorted(block.rows, row)) if row in block.rows else block.samples
-        if row >= block.samples:
-            told = next((p for p in block.problems if p.where.get("sample") == index), None)
-            raise told or Unreadable("unreadable", "the sample is not in its block", file=self.units[at].file)
+        row = self._row(at, block, index - int(self.starts[at]))
         sample = {name: self._value(name, column, row) for name, column in block.columns.items()}
         if self.size is not None and self._in_pixels:  # these boxes go with their image; those in shares of it stay
             pictures = [c.values[row] for c in block.columns.values() if hasattr(c.values[row], "getbands")]
@@ -299,6 +310,18 @@ class SourceDataset(Dataset[Any]):
         if self.clock is not None:
             self.clock.sample(index)
         return sample
+
+    def _row(self, at: int, block: Block, row: int) -> int:
+        """Where the block of a unit has the unit's sample ``row``."""
+        index = int(self.starts[at]) + row
+        if block.rows is not None:
+            row = int(np.searchsorted(block.rows, row)) if row in block.rows else block.samples
+        if row >= block.samples:
+            told = next((p for p in block.problems if p.where.get("sample") == index), None)
+            raise told or Unreadable(
+                "unreadable", "the sample is not in its block", file=self.units[at].file, sample=index
+            )
+        return row
 
     def _value(self, name: str, column: Any, row: int) -> Any:
         value, absent = column.values[row], column.nulls is not None and bool(column.nulls[row])
@@ -399,6 +422,12 @@ def fields_with_nulls(source: Source) -> set[str]:
         found |= {name for name, column in block.columns.items() if column.nulls is not None and column.nulls.any()}
         found |= {f.name for f in source.fields if f.name not in block.columns}  # a file may lack a column
     return found
+
+
+def _absent(field: Field, count: int) -> Column:
+    """A column without any value."""
+    values: Any = np.zeros(count) if _is_number(field) else [None] * count
+    return Column(values, np.ones(count, bool))
 
 
 def _missing(field: Field) -> Any:

@@ -39,8 +39,8 @@ class StreamingDataset(IterableDataset[Any]):
     refused for a while resumes after the last byte, so that each sample is read once.
 
     The name of a URL gives its format: ``.jsonl`` one value per line, ``.csv`` and ``.tsv`` one dictionary per row
-    under the names in the first, others one text per line, without empty ones; ``.gz`` after it is decompressed. For
-    other formats pass ``parse``, or override :meth:`stream_from_url`.
+    with the names in the first row as keys, others one text per line, without empty ones; ``.gz`` after it is
+    decompressed. For other formats pass ``parse``, or override :meth:`stream_from_url`.
 
     Args:
         urls: http or https URLs, or paths of files.

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dataloader_expert.samplers.base import EpochBatchSampler, Plan, Ranks, portions
+from dataloader_expert.samplers.base import EpochBatchSampler, Plan, portions
 from dataloader_expert.samplers.ordering import (
     TOGETHER,
     Indices,
@@ -51,9 +51,10 @@ class ClassBalancedBatchSampler(EpochBatchSampler):
         *,
         drop_last: bool = True,
         shuffle: bool = True,
-        **ranks: Unpack[Ranks],
+        num_replicas: int | None = None,
+        rank: int | None = None,
     ) -> None:
-        super().__init__(seed or 0, drop_last=drop_last and classes_per_batch is not None, **ranks)
+        super().__init__(seed or 0, num_replicas, rank, drop_last and classes_per_batch is not None)
         codes, self._counts = class_codes(labels)
         if not len(codes):
             raise ValueError("labels are empty; pass one per sample")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, repeat
 from itertools import count as counter
 from operator import length_hint
-from typing import Any, TypeAlias, TypedDict, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from torch.utils.data import DistributedSampler, Sampler
@@ -29,19 +29,6 @@ LISTED = 1 << 12
 """Indices that are turned into Python integers at a time: their memory stays in the cache, and is used again."""
 
 
-class Ranks(TypedDict, total=False):
-    """World size and rank, as in :class:`EpochSampler`."""
-
-    num_replicas: int | None
-    rank: int | None
-
-
-class Share(Ranks, total=False):
-    """What a rank gets of an epoch, as in :class:`EpochSampler`."""
-
-    drop_last: bool
-
-
 class EpochSampler(Sampler[T]):
     """Seeded, epoch-aware, sharded across ranks, resumable.
 
@@ -60,7 +47,8 @@ class EpochSampler(Sampler[T]):
         repeats: whether an index may occur several times in an epoch.
         draws_named: yield each index as a :class:`Draw`, for datasets whose random choices depend on it.
 
-    As of all samplers, a ``ValueError`` names an argument that breaks its rule, as a ``rank`` of ``num_replicas`` does.
+    Like all samplers, it raises a ``ValueError`` that names an invalid argument, such as a ``rank`` that is not below
+    ``num_replicas``.
     """
 
     repeats = False

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 
-from dataloader_expert.samplers.base import IndexSampler, Share
+from dataloader_expert.samplers.base import IndexSampler
 from dataloader_expert.samplers.ordering import Indices, index_type, shuffled
 from dataloader_expert.samplers.rules import integers, summed_up
 
@@ -28,9 +28,16 @@ class BlockShuffleSampler(IndexSampler):
     """
 
     def __init__(
-        self, sizes: Sequence[int] | Any, mixed_blocks: int = 16, seed: int = 0, **share: Unpack[Share]
+        self,
+        sizes: Sequence[int] | Any,
+        mixed_blocks: int = 16,
+        seed: int = 0,
+        *,
+        num_replicas: int | None = None,
+        rank: int | None = None,
+        drop_last: bool = False,
     ) -> None:
-        super().__init__(seed, **share)
+        super().__init__(seed, num_replicas, rank, drop_last)
         self._sizes = np.asarray(sizes, dtype=np.int64)
         integers(1, mixed_blocks=mixed_blocks)
         if self._sizes.ndim != 1 or (len(self._sizes) and self._sizes.min() < 0):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dataloader_expert.samplers.base import EpochBatchSampler, PackedBatchSampler, Plan, Ranks, Share
+from dataloader_expert.samplers.base import EpochBatchSampler, PackedBatchSampler, Plan
 from dataloader_expert.samplers.ordering import TOGETHER, Indices, shuffled
 from dataloader_expert.samplers.rules import finite, given, integers, per_sample, summed_up
 
@@ -16,8 +16,8 @@ from dataloader_expert.samplers.rules import finite, given, integers, per_sample
 class _ByLength(EpochBatchSampler):
     """Shuffles, then sorts windows of the shuffled order by length."""
 
-    def __init__(self, lengths: Any, seed: int, **share: Unpack[Share]) -> None:
-        super().__init__(seed, **share)
+    def __init__(self, lengths: Any, seed: int, num_replicas: int | None, rank: int | None, drop_last: bool) -> None:
+        super().__init__(seed, num_replicas, rank, drop_last)
         self._lengths = per_sample("lengths", lengths, "iuf")
         finite("lengths", self._lengths)
         if len(self._lengths) and self._lengths.dtype.kind in "iu":
@@ -72,9 +72,11 @@ class LengthBucketBatchSampler(_ByLength):
         window: int = 50,
         seed: int = 0,
         drop_last: bool = False,
-        **ranks: Unpack[Ranks],
+        *,
+        num_replicas: int | None = None,
+        rank: int | None = None,
     ) -> None:
-        super().__init__(lengths, seed, drop_last=drop_last, **ranks)
+        super().__init__(lengths, seed, num_replicas, rank, drop_last)
         integers(1, batch_size=batch_size, window=window)
         self._batch_size, self.window = batch_size, window
         self._shape |= {"batch_size": batch_size, "window": window, "drop_last": drop_last}
@@ -109,9 +111,12 @@ class TokenBudgetBatchSampler(_ByLength, PackedBatchSampler):
         max_samples: int | None = None,
         window: int | None = 100_000,
         seed: int = 0,
-        **share: Unpack[Share],
+        *,
+        drop_last: bool = False,
+        num_replicas: int | None = None,
+        rank: int | None = None,
     ) -> None:
-        super().__init__(lengths, seed, **share)
+        super().__init__(lengths, seed, num_replicas, rank, drop_last)
         limits = {"max_tokens": max_tokens, "max_samples": max_samples, "window": window}
         integers(1, **given(**limits))
         over = np.flatnonzero(self._lengths > max_tokens)

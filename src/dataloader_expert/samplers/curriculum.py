@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 
-from dataloader_expert.samplers.base import IndexSampler, Share
+from dataloader_expert.samplers.base import IndexSampler
 from dataloader_expert.samplers.ordering import Indices, after, index_type, shuffled_blocks
 from dataloader_expert.samplers.rules import integers, per_sample, summed_up
 
@@ -28,9 +28,12 @@ class CurriculumSampler(IndexSampler):
         epochs: int = 10,
         start: float = 0.3,
         seed: int = 0,
-        **share: Unpack[Share],
+        *,
+        num_replicas: int | None = None,
+        rank: int | None = None,
+        drop_last: bool = False,
     ) -> None:
-        super().__init__(seed, **share)
+        super().__init__(seed, num_replicas, rank, drop_last)
         integers(1, epochs=epochs)
         if not 0 < start <= 1:
             raise ValueError(f"start is {start}; it must be in (0, 1]")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dataloader_expert.samplers.base import PackedBatchSampler, Plan, Share
+from dataloader_expert.samplers.base import PackedBatchSampler, Plan
 from dataloader_expert.samplers.ordering import CHUNK, TOGETHER, Indices, class_codes, grouped_by, index_type
 from dataloader_expert.samplers.rules import integers, summed_up
 
@@ -23,8 +23,17 @@ class GroupBatchSampler(PackedBatchSampler):
         seed, drop_last, num_replicas, rank: as in :class:`~dataloader_expert.samplers.base.EpochSampler`.
     """
 
-    def __init__(self, groups: Sequence[object] | Any, batch_size: int, seed: int = 0, **share: Unpack[Share]) -> None:
-        super().__init__(seed, **share)
+    def __init__(
+        self,
+        groups: Sequence[object] | Any,
+        batch_size: int,
+        seed: int = 0,
+        *,
+        drop_last: bool = False,
+        num_replicas: int | None = None,
+        rank: int | None = None,
+    ) -> None:
+        super().__init__(seed, num_replicas, rank, drop_last)
         integers(1, batch_size=batch_size)
         codes, self._counts = class_codes(groups, "groups")
         self._members = grouped_by(codes)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sized
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 import torch
 from torch.utils.data import DistributedSampler, RandomSampler, SequentialSampler
 
-from dataloader_expert.samplers.base import IndexSampler, Share, State
+from dataloader_expert.samplers.base import IndexSampler, State
 from dataloader_expert.samplers.ordering import Indices, after, index_type, shuffled_blocks
 from dataloader_expert.samplers.ranks import grouped
 from dataloader_expert.samplers.rules import integers
@@ -18,8 +18,16 @@ from dataloader_expert.samplers.rules import integers
 class _EachOnce(IndexSampler):
     """Each sample of ``data``, a dataset or a number of samples, once per epoch."""
 
-    def __init__(self, data: Sized | int, seed: int = 0, **share: Unpack[Share]) -> None:
-        super().__init__(seed, **share)
+    def __init__(
+        self,
+        data: Sized | int,
+        seed: int = 0,
+        *,
+        num_replicas: int | None = None,
+        rank: int | None = None,
+        drop_last: bool = False,
+    ) -> None:
+        super().__init__(seed, num_replicas, rank, drop_last)
         if not hasattr(data, "__len__"):
             integers(0, data=data)
             data = range(data)
@@ -87,8 +95,10 @@ class OrderedSampler(_EachOnce, SequentialSampler):
     Arguments as of :class:`~dataloader_expert.samplers.base.EpochSampler`.
     """
 
-    def __init__(self, data: Sized | int, **share: Unpack[Share]) -> None:
-        super().__init__(data, **share)
+    def __init__(
+        self, data: Sized | int, *, num_replicas: int | None = None, rank: int | None = None, drop_last: bool = False
+    ) -> None:
+        super().__init__(data, num_replicas=num_replicas, rank=rank, drop_last=drop_last)
 
     def _blocks(self, start: int) -> Iterator[Indices]:
         return in_order(self.draws, start)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dataloader_expert.samplers.base import EpochBatchSampler, Plan, Share
+from dataloader_expert.samplers.base import EpochBatchSampler, Plan
 from dataloader_expert.samplers.ordering import TOGETHER, Indices, class_codes, grouped_by, shuffled_segments
 from dataloader_expert.samplers.rules import integers, summed_up
 
@@ -27,8 +27,17 @@ class StratifiedBatchSampler(EpochBatchSampler):
         seed, num_replicas, rank: as in :class:`~dataloader_expert.samplers.base.EpochSampler`.
     """
 
-    def __init__(self, labels: Sequence[object] | Any, batch_size: int, seed: int = 0, **share: Unpack[Share]) -> None:
-        super().__init__(seed, **share)
+    def __init__(
+        self,
+        labels: Sequence[object] | Any,
+        batch_size: int,
+        seed: int = 0,
+        *,
+        drop_last: bool = False,
+        num_replicas: int | None = None,
+        rank: int | None = None,
+    ) -> None:
+        super().__init__(seed, num_replicas, rank, drop_last)
         codes, self._counts = class_codes(labels)
         integers(1, batch_size=batch_size)
         if not len(codes):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise, starmap
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dataloader_expert.samplers.base import IndexSampler, Share
+from dataloader_expert.samplers.base import IndexSampler
 from dataloader_expert.samplers.ordering import CHUNK, Indices, after, index_type, shuffled, shuffled_blocks
 from dataloader_expert.samplers.rules import finite, integers, per_sample, summed_up
 
@@ -51,9 +51,12 @@ class WeightedSampler(IndexSampler):
         num_samples: int | None = None,
         replacement: bool = True,
         seed: int = 0,
-        **share: Unpack[Share],
+        *,
+        num_replicas: int | None = None,
+        rank: int | None = None,
+        drop_last: bool = False,
     ) -> None:
-        super().__init__(seed, **share)
+        super().__init__(seed, num_replicas, rank, drop_last)
         kept = per_sample("weights", weights, "biuf")
         finite("weights", kept)
         with np.errstate(over="ignore", invalid="ignore"):

@@ -447,13 +447,12 @@ class Source(ABC):
 
     @property
     def varying(self) -> dict[str, int]:
-        """Fields, images and their masks apart, whose samples differ in length, and the dimension that this is: the only one in which
-        they differ, else the first."""
+        """Fields, images and their masks apart, whose samples differ in length, and the dimension that this is: the second of
+        spectrograms [80, T] of one height, else the first."""
         others = ("image", "mask", "text", "category")
-        differ = {
-            f.name: [at for at, n in enumerate(f.shape) if n is None] for f in self.fields if f.kind not in others
-        }
-        return {name: at[0] for name, at in differ.items() if at and (len(at) == 1 or at[0] == 0)}
+        shapes = {f.name: f.shape for f in self.fields if f.kind not in others}
+        first = {name: 0 for name, shape in shapes.items() if shape[:1] == (None,)}
+        return first | {name: 1 for name, shape in shapes.items() if len(shape) == 2 and shape[0] and shape[1] is None}
 
     @property
     def samples(self) -> int:

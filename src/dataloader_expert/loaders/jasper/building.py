@@ -98,11 +98,17 @@ def build_dataset(
         NotImplementedError: for another storage format.
         TypeError, ValueError: if arguments, tables, clusters, embeddings or the result break a rule, which is named.
     """
-    defaults: dict[str, Any] = {"embedding_dim": PLACEHOLDER, "n_neg": n_neg, "tier_proportions": tier_proportions}
-    defaults |= {"storage_format": storage_format, "include_inspection_file": include_inspection_file}
-    defaults |= {"split_ratios": list(split_ratios), "random_seed": random_seed}
-    defaults |= {"steering_probabilities": steering_probabilities and dict(steering_probabilities)}
-    defaults |= {"curriculum": curriculum and dict(curriculum)}
+    defaults = {
+        "embedding_dim": PLACEHOLDER,
+        "n_neg": n_neg,
+        "split_ratios": list(split_ratios),
+        "steering_probabilities": steering_probabilities and dict(steering_probabilities),
+        "curriculum": curriculum and dict(curriculum),
+        "storage_format": storage_format,
+        "include_inspection_file": include_inspection_file,
+        "random_seed": random_seed,
+        "tier_proportions": tier_proportions,
+    }
     if not csv_splits:
         said = config.csv_splits if isinstance(config, BuildConfig) else (config or {}).get("csv_splits")
         csv_splits = None if csv_paths else said
@@ -113,29 +119,60 @@ def build_dataset(
             f"storage_format='pt' only, and {settled.storage_format!r} is asked for: build PT files, then call "
             "JASPERSteeringDataset.convert_pt_to_hdf5(output_dir)"
         )
-    seeded: dict[str, Any] = {"show_progress": show_progress, "random_seed": settled.random_seed}
-    embedded: dict[str, Any] = {"batch_size": embedding_batch_size, "normalize_embeddings": normalize_embeddings}
-    embedded |= {"validate": validate_embeddings, "on_empty_keywords": on_empty_keywords}
     merger = CSVMerger(column_aliases)
     with staged(Path(output_dir)) as folder:
         merged = _merged(merger, csv_paths, splits)
         clusters = parse_clusters(cluster_json_path, parse_validate, cosine_threshold)
-        linked = link_sources(merged, clusters, fallback_strategy=link_fallback_strategy, **seeded)
+        linked = link_sources(
+            merged,
+            clusters,
+            fallback_strategy=link_fallback_strategy,
+            show_progress=show_progress,
+            random_seed=settled.random_seed,
+        )
         if skip_rows_without_keywords:
             linked = _with_keywords(linked)
         if settled.include_inspection_file:
             write_json(merger.create_inspection_metadata(linked, cluster_json_path), folder / "inspection.json")
-        embeddings = generate_embeddings(linked, embedding_model, clusters, folder, **embedded)
+        embeddings = generate_embeddings(
+            linked,
+            embedding_model,
+            clusters,
+            folder,
+            batch_size=embedding_batch_size,
+            normalize_embeddings=normalize_embeddings,
+            validate=validate_embeddings,
+            on_empty_keywords=on_empty_keywords,
+        )
         pairs = paired(linked, *(embeddings[f"{kind}_to_id"] for kind in ("question", "source", "keyword")))
         pairs.save(folder)
-        kinds = ("question", "source", "keyword", "centroid")
-        questions, sources, keywords, centroids = (embeddings[f"{kind}_embs"] for kind in kinds)
-        steering = steering_normalize_residual, steering_fallback_strategy
         build_steering(
-            questions, keywords, centroids, pairs.index, pairs.clusters, pairs.keyword_ids, folder, *steering, **seeded
+            question_embeddings=embeddings["question_embs"],
+            keyword_embeddings=embeddings["keyword_embs"],
+            centroid_embeddings=embeddings["centroid_embs"],
+            pair_indices=pairs.index,
+            pair_cluster_ids=pairs.clusters,
+            pair_keyword_ids=pairs.keyword_ids,
+            output_dir=folder,
+            normalize_residual=steering_normalize_residual,
+            fallback_strategy=steering_fallback_strategy,
+            show_progress=show_progress,
+            random_seed=settled.random_seed,
         )
-        clustered, tiers = (pairs.index, pairs.clusters, pairs.source_clusters), (settled.tier_proportions, adjacent_k)
-        mine_negatives(sources, questions, centroids, *clustered, settled.n_neg, folder, *tiers, **seeded)
+        mine_negatives(
+            source_embeddings=embeddings["source_embs"],
+            question_embeddings=embeddings["question_embs"],
+            centroid_embeddings=embeddings["centroid_embs"],
+            pair_indices=pairs.index,
+            pair_cluster_ids=pairs.clusters,
+            source_cluster_ids=pairs.source_clusters,
+            n_neg=settled.n_neg,
+            output_dir=folder,
+            tier_proportions=settled.tier_proportions,
+            adjacent_k=adjacent_k,
+            random_seed=settled.random_seed,
+            show_progress=show_progress,
+        )
         _split(settled, linked, pairs.index, pairs.clusters, folder, show_progress)
         finalize_dataset(folder, settled)
     if not isinstance(config, BuildConfig):
@@ -233,7 +270,13 @@ def _split(
     else:
         _, val, test = config.split_ratios
         written = split_dataset(
-            pairs, clusters, folder, None, val, test, config.random_seed, show_progress=show_progress
+            pairs,
+            clusters,
+            folder,
+            val_ratio=val,
+            test_ratio=test,
+            random_state=config.random_seed,
+            show_progress=show_progress,
         )
     if "test_idx" not in written:  # readers of all three splits find an empty one
         save_tensor_artifact(torch.empty(0, dtype=torch.long), folder, "test_idx.pt")

@@ -194,7 +194,10 @@ class JASPERSteeringDataset(Dataset[Sample]):
         self._followed = ()
 
     def force_steering(self, variant: Variant | None) -> None:
-        """Sets one of the four variants, else a ``ValueError``, for all samples, in workers too; None: by the rule."""
+        """Forces one of the four variants on all samples, in running workers too; None: by the rule again.
+
+        Anything else is a ``ValueError``.
+        """
         if variant is not None and variant not in VARIANTS:
             raise ValueError(f"Invalid steering variant {variant!r}; it is one of {', '.join(VARIANTS)}, or None")
         self._orders[1] = -1 if variant is None else VARIANTS.index(variant)

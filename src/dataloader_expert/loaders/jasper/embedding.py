@@ -95,8 +95,13 @@ def embedded(model: Any, texts: Sequence[str], batch_size: int, normalize: bool)
     if hasattr(model, "embed_documents"):
         rows = model.embed_documents(list(texts))
     elif hasattr(model, "encode"):
-        how = {"batch_size": batch_size, "show_progress_bar": False, "convert_to_numpy": True}
-        rows = model.encode(list(texts), normalize_embeddings=normalize, **how)
+        rows = model.encode(
+            list(texts),
+            batch_size=batch_size,
+            show_progress_bar=False,
+            convert_to_numpy=True,
+            normalize_embeddings=normalize,
+        )
     else:
         raise TypeError(f"embedding_model is {type(model).__name__}; it needs a method embed_documents or encode")
     values = torch.as_tensor(np.asarray(rows, np.float32)).clone()

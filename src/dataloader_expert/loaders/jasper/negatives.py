@@ -6,7 +6,6 @@ import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -204,11 +203,20 @@ def mine_negatives(
     shuffle_columns: bool = True,
 ) -> dict[str, Tensor]:
     """Mines and saves the negatives; arguments, results and errors as of :class:`NegativeMiner`."""
-    embeddings = source_embeddings, question_embeddings, centroid_embeddings
-    clustered = pair_indices, pair_cluster_ids, source_cluster_ids
-    how: dict[str, Any] = {"adjacent_k": adjacent_k, "random_seed": random_seed}
-    how |= {"show_progress": show_progress, "shuffle_columns": shuffle_columns}
-    miner = NegativeMiner(*embeddings, *clustered, n_neg, tier_proportions, **how)
+    miner = NegativeMiner(
+        source_embeddings=source_embeddings,
+        question_embeddings=question_embeddings,
+        centroid_embeddings=centroid_embeddings,
+        pair_indices=pair_indices,
+        pair_cluster_ids=pair_cluster_ids,
+        source_cluster_ids=source_cluster_ids,
+        n_neg=n_neg,
+        tier_proportions=tier_proportions,
+        adjacent_k=adjacent_k,
+        random_seed=random_seed,
+        show_progress=show_progress,
+        shuffle_columns=shuffle_columns,
+    )
     results = miner.mine_all_negatives()
     miner.save(output_dir, results)
     return results

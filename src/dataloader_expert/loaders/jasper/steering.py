@@ -6,7 +6,6 @@ import logging
 from collections.abc import Mapping
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -80,7 +79,7 @@ class SteeringBuilder:
             raise ValueError(f"Invalid fallback_strategy {fallback_strategy!r}: it is one of {', '.join(FALLBACKS)}")
 
     def build_centroid_steering(self) -> tuple[Tensor, Tensor]:
-        """From the question towards its centroid; a ``ValueError`` if a result is not finite, here and below.
+        """From the question towards its centroid; a ``ValueError`` if a result is not finite.
 
         Returns:
             Unit vectors of centroid - question, float32 [pairs, width], zeros where both are equal; and cosine
@@ -95,7 +94,10 @@ class SteeringBuilder:
         return steering, distances
 
     def build_keyword_weighted_steering(self) -> Tensor:
-        """Unit vectors towards the mean of a pair's keywords, float32 [pairs, width]; else by ``fallback_strategy``."""
+        """Unit vectors towards the mean of a pair's keywords, float32 [pairs, width]; else by ``fallback_strategy``.
+
+        A ``ValueError`` if a result is not finite.
+        """
         steering = unit_rows(self._keyword_means())
         missing = (steering == 0).all(dim=1).nonzero().squeeze(1)
         if len(missing) and self.fallback_strategy != "zero":
@@ -104,7 +106,10 @@ class SteeringBuilder:
         return steering
 
     def build_residual_steering(self) -> Tensor:
-        """question - centroid, float32 [pairs, width]; unit vectors with ``normalize_residual``."""
+        """question - centroid, float32 [pairs, width]; unit vectors with ``normalize_residual``.
+
+        A ``ValueError`` if a result is not finite.
+        """
         question, centroid = self._ends()
         residual = question - centroid
         if self.normalize_residual:
@@ -113,7 +118,10 @@ class SteeringBuilder:
         return residual
 
     def build_all_steering(self) -> dict[str, Tensor]:
-        """All of them: ``centroid``, ``keyword_weighted``, ``residual`` [pairs, width] and ``distances`` [pairs]."""
+        """All of them: ``centroid``, ``keyword_weighted``, ``residual`` [pairs, width] and ``distances`` [pairs].
+
+        A ``ValueError`` if a result is not finite.
+        """
         centroid, distances = self.build_centroid_steering()
         return {
             "centroid": centroid,
@@ -203,10 +211,18 @@ def build_steering(
     random_seed: int = 42,
 ) -> dict[str, Tensor]:
     """Builds and saves all steering; arguments, results and errors as of :class:`SteeringBuilder`."""
-    embeddings = question_embeddings, keyword_embeddings, centroid_embeddings
-    how: dict[str, Any] = {"normalize_residual": normalize_residual, "fallback_strategy": fallback_strategy}
-    how |= {"show_progress": show_progress, "random_seed": random_seed}
-    builder = SteeringBuilder(*embeddings, pair_indices, pair_cluster_ids, pair_keyword_ids, **how)
+    builder = SteeringBuilder(
+        question_embeddings=question_embeddings,
+        keyword_embeddings=keyword_embeddings,
+        centroid_embeddings=centroid_embeddings,
+        pair_indices=pair_indices,
+        pair_cluster_ids=pair_cluster_ids,
+        pair_keyword_ids=pair_keyword_ids,
+        normalize_residual=normalize_residual,
+        fallback_strategy=fallback_strategy,
+        show_progress=show_progress,
+        random_seed=random_seed,
+    )
     results = builder.build_all_steering()
     builder.save(output_dir, results)
     return results

@@ -81,7 +81,8 @@ def validate_pair_indices_bounds(
 def validate_cluster_ids_bounds(
     cluster_ids: torch.Tensor, n_clusters: int, name: str = "cluster_ids", *, allow_negative: bool = True
 ) -> None:
-    """Accepts ids of clusters that exist, integers [length]; ``allow_negative`` as in the function above.
+    """Accepts ids of clusters that exist, integers [length]; ``allow_negative`` as in
+    :func:`validate_pair_indices_bounds`.
 
     Raises:
         TypeError: if it is not a tensor of integers.

@@ -29,8 +29,8 @@ class GenericImageDataset(Dataset[tuple[Any, int]]):
         image_column: None: the first column of images.
         label_column: None: the first ``ClassLabel``, else the first column of integers, else ``label``.
 
-    Something else than a data set is a ``TypeError``, an empty one a ``ValueError``; a column that does not exist, and
-    on access a label that did not on opening, is a ``KeyError``.
+    A ``TypeError`` if it is no data set, a ``ValueError`` if it is empty, a ``KeyError`` if a column does not exist or,
+    on access, if a label is new since opening.
     """
 
     def __init__(
@@ -96,12 +96,23 @@ class GenericBalancedDataLoader(EpochLoader):
     Args:
         dataset: anything with ``labels``, ``num_classes`` and ``class_names``.
         drop_last, shuffle, seed: as of the sampler.
-        keywords: as of ``DataLoader``, such as ``num_workers`` and ``prefetch_factor``; ``batch_size`` and samplers are
-            ignored with a warning.
+        num_workers, pin_memory, persistent_workers, prefetch_factor: as of ``DataLoader``; the last two only count with
+            workers.
+        keywords: further arguments of ``DataLoader``; ``batch_size`` and samplers are ignored with a warning.
     """
 
     def __init__(
-        self, dataset: Any, *, drop_last: bool = True, shuffle: bool = True, seed: int | None = None, **keywords: Any
+        self,
+        dataset: Any,
+        *,
+        drop_last: bool = True,
+        shuffle: bool = True,
+        seed: int | None = None,
+        num_workers: int = 0,
+        pin_memory: bool = False,
+        persistent_workers: bool = False,
+        prefetch_factor: int | None = None,
+        **keywords: Any,
     ) -> None:
         refused = [n for n in ("batch_size", "sampler", "batch_sampler") if keywords.pop(n, None) is not None]
         if refused:
@@ -110,9 +121,15 @@ class GenericBalancedDataLoader(EpochLoader):
             dataset.labels, seed=seed, drop_last=drop_last, shuffle=shuffle
         )
         self.num_classes, self.class_names = dataset.num_classes, dataset.class_names
-        if not keywords.get("num_workers"):  # torch refuses these without workers
-            keywords |= {"persistent_workers": False, "prefetch_factor": None}
-        super().__init__(dataset, batch_sampler=self.balanced_sampler, **keywords)
+        super().__init__(
+            dataset,
+            batch_sampler=self.balanced_sampler,
+            num_workers=num_workers,
+            pin_memory=pin_memory,
+            persistent_workers=persistent_workers and num_workers > 0,  # torch refuses both without workers
+            prefetch_factor=prefetch_factor if num_workers else None,
+            **keywords,
+        )
 
 
 ImageNetDataset = GenericImageDataset

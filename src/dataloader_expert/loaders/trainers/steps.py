@@ -17,18 +17,27 @@ logger = logging.getLogger(__name__)
 
 
 class TrainSteps(NamedTuple):
-    """An epoch of training, per rank: samples per step (of all ranks and accumulation), batches, batches per step."""
+    """An epoch of training, per rank."""
 
     global_batch_size: int
     num_train_steps: int
     gradient_accumulation_steps: int
 
 
+TrainSteps.global_batch_size.__doc__ = "Samples per optimizer step, of all ranks and accumulated batches."
+TrainSteps.num_train_steps.__doc__ = "Batches drawn from the loader."
+TrainSteps.gradient_accumulation_steps.__doc__ = "Batches per optimizer step."
+
+
 class ValSteps(NamedTuple):
-    """A validation, per rank: batches drawn from the loader, and those drawn before training, to test validation."""
+    """A validation, per rank."""
 
     num_val_steps: int
     num_sanity_steps: int
+
+
+ValSteps.num_val_steps.__doc__ = "Batches drawn from the loader."
+ValSteps.num_sanity_steps.__doc__ = "Batches drawn before training, to test validation."
 
 
 def get_dataloader_length(dataloader: Iterable[Any]) -> int | None:

@@ -50,6 +50,8 @@ class BatchLook(Probe):
     ends: bool = False
 
     def measure(self, bench: Bench) -> Iterable[Observation]:
+        from dataloader_expert.loaders.collate import varying_argument
+
         served = serving(bench, self.batch_size, None if bench.source.format == "reference" else 0)
         batches: list[Any] = []
         served.fit(bench, FIT * bench.left())
@@ -89,7 +91,7 @@ class BatchLook(Probe):
             "name": served.collate_name,
             "why": why(served, fields, failed is not None),
             "size": served.size,
-            "varying": dict(sorted(served.varying.items())),
+            "varying": varying_argument(served.varying),
             "place": users_place(served.collate),
         }
         yield Fact(COLLATE, value, evidence("counted", "batch", seen=len(batches)))

@@ -81,7 +81,7 @@ def written(bench: Bench) -> str:
         raise NotWritten("batches that were not made here")
     if bench.facts.value(PRESENT) is not None:
         raise NotWritten("your own DataLoader")
-    collate = bench.facts.value(COLLATE, {"name": "default", "varying": {}, "size": None})
+    collate = bench.facts.value(COLLATE, {"name": "default", "varying": [], "size": None})
     pads = collate["name"] == "pad"
     if collate["name"] == "list":
         raise NotWritten("samples that can be neither stacked nor padded")
@@ -115,8 +115,7 @@ def written(bench: Bench) -> str:
         body += literals({"SEED": bench.seed}) + "\n\n"
         ends.append(plain.split)
     if pads:
-        varying = collate["varying"]
-        body += literals({"VARYING": varying if any(varying.values()) else set(varying) or ()}) + "\n\n"
+        body += literals({"VARYING": collate["varying"]}) + "\n\n"
     body += ours(*ends, plain.loaders) + checks(batch) + "\n\n"
     body += ours(plain.main).rstrip("\n") + "\n" + END
     needed = dict.fromkeys(re.findall(r"^ +(?:import|from) (numpy|PIL|pyarrow|safetensors|h5py)\b", body, re.MULTILINE))

@@ -139,7 +139,7 @@ def inputs_of(facts: Facts) -> list[dict[str, Any]]:
     kinds = {f["name"]: f["kind"] for f in facts.value(FIELDS, [])}
     stored = {f["name"]: f["dtype"] for f in facts.value(FIELDS, [])}
     aside = {facts.value(LABEL, {"name": None})["name"], *NO_INPUT}
-    padded = {f"{name}.1" for name in facts.value(COLLATE, {"varying": {}})["varying"]}  # of a tuple
+    padded = {f"{name}.1" for name in facts.value(COLLATE, {"varying": []})["varying"]}  # of a tuple
     found = [
         f
         for f in facts.value(BATCH, {"fields": []})["fields"]

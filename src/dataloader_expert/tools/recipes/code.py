@@ -41,8 +41,7 @@ def loader_code(
     if split is None and request.split is None and "train" in (facts.value(SPLITS) or {}):
         split = "train"
     name = {"pad": "pad_collate", "list": "list"}.get(collate["name"])
-    varying = collate.get("varying", {})
-    varying = varying if any(varying.values()) else [*varying]  # the first dimension need not be said
+    varying = collate.get("varying", [])
     if present is not None:
         shown = as_yours(shown, present, bool(facts.value(STREAM)), drawn)
     elif name is not None:
