@@ -79,7 +79,9 @@ def test_the_same_files_of_each_number_in_each_folder_are_of_groups(
     folders: tuple[str, ...], name: str, sure: bool | None
 ) -> None:
     """Seen: both eyes of each patient, in train and again in test, passed as numbers of each folder's files."""
-    paths = [f"{of}/{name.format(g=g, side=side)}" for of in folders for g in range(1, 13) for side in ("left", "right")]
+    paths = [
+        f"{of}/{name.format(g=g, side=side)}" for of in folders for g in range(1, 13) for side in ("left", "right")
+    ]
     role, parts = group_in_names(paths, [path.split("/")[0] if len(folders) > 2 else None for path in paths])
     assert role is not None and parts == 1
     assert sure is None or role.sure is sure

@@ -211,7 +211,7 @@ def group_in_names(paths: Sequence[str], labels: Sequence[Any]) -> tuple[Role | 
 
 def _called_a_group(name: str) -> bool:
     """Whether a file or a folder is called after what samples were taken of, such as ``patient01`` or ``s01``."""
-    return bool({*words(name)} & (GROUP_WORDS | SHORT)) and any(map(str.isdigit, name))
+    return bool({*words(name)} & (GROUP_WORDS | SHORT))
 
 
 def _counted(paths: Sequence[str], groups: Sequence[str | None]) -> bool:
@@ -220,6 +220,7 @@ def _counted(paths: Sequence[str], groups: Sequence[str | None]) -> bool:
     ``slice_000_msk.npy`` of a patient. What is called after a group, such as ``patient01_left.png``, is one."""
     counts: dict[str, dict[int, set[str]]] = {}
     heads, files = set[str](), 0
+    folders = {path.rpartition("/")[0].rpartition("/")[2] for path in paths}
     for path, group in zip(paths, groups, strict=True):
         if group is None:
             continue
@@ -236,7 +237,7 @@ def _counted(paths: Sequence[str], groups: Sequence[str | None]) -> bool:
         len(heads) == 1
         and not any(map(_called_a_group, heads))
         and len(counts) > 1
-        and all(_called_a_group(folder.rpartition("/")[2]) for folder in counts)
+        and all(_called_a_group(name) and any(map(str.isdigit, name)) for name in folders)
         and all(ends == endings[0] for ends in endings)
     )
     gapless = (min(own) <= 1 and len(own) >= MOSTLY * (max(own) - min(own) + 1) for own in counts.values())
