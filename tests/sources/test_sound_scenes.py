@@ -117,3 +117,13 @@ def test_a_part_at_another_rate_is_told(tmp_path: Path) -> None:
             write_wav(tmp_path / name / f"{i:03}.wav", values, 16_000 if name == "s1" and i in (2, 5) else 8_000)
     [found] = [f for f in scan(tmp_path, tmp_path).findings if f.code == "rate-drift"]
     assert (found.severity, found.count, found.where[0]["file"]) == ("warning", 2, "s1/002.wav")
+
+
+def test_the_file_of_a_silent_part_is_named(tmp_path: Path) -> None:
+    """Seen: a part that is silent was told as a silent mixture, whose file was named."""
+    for i in range(8):
+        one, other = sound(), sound() * (i != 3)
+        for name, values in (("mix", one + other), ("s1", one), ("s2", other)):
+            write_wav(tmp_path / name / f"{i:03}.wav", values)
+    [found] = [f for f in scan(tmp_path, tmp_path).findings if f.code == "silent-audio"]
+    assert [(place["file"], place["field"]) for place in found.where] == [("s2/003.wav", "s2")]
