@@ -64,6 +64,29 @@ def test_the_numbers_of_slices_in_each_folder_are_no_groups() -> None:
     assert group_in_names(views, [None] * len(views))[0] is not None  # other parts of the same clips in both
 
 
+@pytest.mark.parametrize(
+    ("folders", "name", "sure"),
+    [
+        (("train", "test"), "patient{g:02}_{side}.png", True),
+        (("train", "test"), "s{g:02}_{side}.npy", True),
+        (("angry", "calm", "happy"), "actor{g:02}_{side}.wav", None),
+        (("train", "test"), "eye{g:02}_{side}.png", False),
+        (("train/case", "test/case"), "eye{g:02}_{side}.png", False),
+        (("case_1", "case_2", "case_3"), "patient{g:02}_{side}.png", True),
+    ],
+)
+def test_the_same_files_of_each_number_in_each_folder_are_of_groups(
+    folders: tuple[str, ...], name: str, sure: bool | None
+) -> None:
+    """Seen: both eyes of each patient, in train and again in test, passed as numbers of each folder's files."""
+    paths = [
+        f"{of}/{name.format(g=g, side=side)}" for of in folders for g in range(1, 13) for side in ("left", "right")
+    ]
+    role, parts = group_in_names(paths, [path.split("/")[0] if len(folders) > 2 else None for path in paths])
+    assert role is not None and parts == 1
+    assert sure is None or role.sure is sure
+
+
 @pytest.mark.parametrize("leaking", [0, 3])
 def test_a_patient_in_two_splits_is_found_by_the_names(tmp_path: Path, leaking: int) -> None:
     rng = np.random.default_rng()

@@ -7,6 +7,7 @@ import wave
 from pathlib import Path
 
 import numpy as np
+import pytest
 from PIL import Image
 
 from dataloader_expert.plan import SourceRef
@@ -145,3 +146,14 @@ def test_lists_in_json_divide_files(tmp_path: Path) -> None:
     source = opened(tmp_path)
     assert (source.classes, source.splits) == (("0269", "0300"), {"train": 14, "val": 2, "test": 4})
     assert source.problems == []
+
+
+@pytest.mark.parametrize("held", [{"epochs": 3}, ["a setting", "another one"]], ids=["settings", "texts"])
+def test_settings_in_json_beside_lists_are_no_lists(tmp_path: Path, held: object) -> None:
+    """Seen: ``train.json`` with settings took the place of ``train.txt``, and no list divided anything."""
+    for i in range(12):
+        picture(tmp_path / "images" / f"{i:03}.png")
+    for split, at in (("train", range(9)), ("val", range(9, 12))):
+        lines(tmp_path / f"{split}.txt", [f"images/{i:03}.png" for i in at])
+        lines(tmp_path / f"{split}.json", [json.dumps(held)])
+    assert opened(tmp_path).splits == {"train": 9, "val": 3}

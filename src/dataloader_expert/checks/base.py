@@ -7,7 +7,6 @@ numpy, because they also run in the user's interpreter.
 from __future__ import annotations
 
 import contextlib
-import functools
 import importlib
 import itertools
 import pkgutil
@@ -15,7 +14,8 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 from dataloader_expert.checks.features import Feature, features_of, with_features
@@ -458,20 +458,16 @@ def new_checks(context: Context) -> dict[str, Check]:
     return {name: cls(of_features if cls.of_features else context) for name, cls in all_checks().items()}
 
 
-def all_checks() -> dict[str, type[Check]]:
+@cache
+def all_checks() -> Mapping[str, type[Check]]:
     """The checks in the rooms of this folder, by name."""
-    return dict(_all_checks())
-
-
-@functools.cache
-def _all_checks() -> tuple[tuple[str, type[Check]], ...]:
     found = {}
     package = importlib.import_module("dataloader_expert.checks")
     for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
         check = getattr(importlib.import_module(module.name), "CHECK", None)
         if check is not None:
             found[module.name.rsplit(".", 1)[1]] = check
-    return tuple(sorted(found.items()))
+    return MappingProxyType(dict(sorted(found.items())))
 
 
 STATISTICS = Quantity("statistics", "stored units", "moments, quantiles, outliers of a field's finite values")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import importlib
 import math
 import pkgutil
@@ -11,9 +10,11 @@ import sys
 import time
 import traceback
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
+from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from dataloader_expert.conclusions import Finding
@@ -144,19 +145,15 @@ class Probe(ABC):
         return {"probe": self.name, **{f.name: getattr(self, f.name) for f in fields(self)}}  # type: ignore[arg-type]  # probes are dataclasses
 
 
-def probes() -> dict[str, type[Probe]]:
+@cache
+def probes() -> Mapping[str, type[Probe]]:
     """The probes of this folder's packages by name."""
-    return dict(_probes())
-
-
-@functools.cache
-def _probes() -> tuple[tuple[str, type[Probe]], ...]:
     found = {}
     package = importlib.import_module("dataloader_expert.probes")
     for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
         for probe in getattr(importlib.import_module(module.name), "PROBES", ()):
             found[probe.name] = probe
-    return tuple(found.items())
+    return MappingProxyType(found)
 
 
 def evidence(how: Any, by: str, **rest: Any) -> Evidence:

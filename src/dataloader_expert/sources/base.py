@@ -65,6 +65,11 @@ class Unit:
         """The unit that contains sample ``row``, counted from this one's first."""
         return self.members[row] if self.members else self
 
+    def file_of(self, field: str) -> str:
+        """The file of a field: the partner's that it is read from, otherwise the sample's own."""
+        parts = (part for part in self.at if isinstance(part, tuple) and len(part) == 3 and part[0] == field)
+        return next((path for _, path, _ in parts if isinstance(path, str)), self.file)
+
 
 class Once:
     """What was made of some rows, so that those who ask for the same hold one array of it."""
@@ -192,9 +197,9 @@ class Block:
         of_unit: np.ndarray[Any, Any] = rows if self.rows is None else self.rows[rows]
         return self.unit.start + of_unit.astype(np.int64)
 
-    def file(self, i: int) -> str:
-        """The file of the block's sample ``i``."""
-        return self.unit.at_row(i if self.rows is None else int(self.rows[i])).file
+    def file(self, i: int, field: str = "") -> str:
+        """The file of the block's sample ``i``, or of this field of it."""
+        return self.unit.at_row(i if self.rows is None else int(self.rows[i])).file_of(field)
 
     def values(self, names: Iterable[str]) -> Iterator[tuple[str, int, Any]]:
         """Field, sample and value of those of these fields that are here."""

@@ -25,6 +25,8 @@ SOUNDED = MIXED | {
     "wet", "enhanced", "interference", "single", "both", "max", "min", "s",
 }  # fmt: skip
 """Words that say what part of a mixture a recording is: ``mix_clean``, ``s1``, ``s2``, ``noise``."""
+COUNTED = {"s", "source", "target"}
+"""Those of which a mixture has several, each with its number behind."""
 _DATE = re.compile(
     r"(?:19|20)\d\d(?:([-_. ])(?:0?[1-9]|1[0-2]|[WQ]\d{1,2})(?:\1(?:0?[1-9]|[12]\d|3[01]))?|(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01]))"
     r"(?:[T_ -]\d{1,2}[-_:h.]?\d\d(?:[-_:m.]?\d\d)?)?"
@@ -124,18 +126,29 @@ def _are_within_names(held: Mapping[str, Collection[str]]) -> bool:
 def _are_parts_of_mixtures(held: Mapping[str, Collection[str]]) -> bool:
     """Whether folders of recordings are called by parts of a mixture, one of them by the mixture, and hold the same names; of several such
     scenes, each has a name of its own beside, as ``clean_testset_wav`` and ``noisy_testset_wav``."""
-    scenes: dict[tuple[str, ...], dict[str, set[str]]] = {}
+    scenes: dict[tuple[str, ...], dict[str, list[str]]] = {}
     for folder in held:
-        said = [token for token in tokens(folder) if not token.isdigit()]
-        rest = tuple(token for token in said if token not in SOUNDED)
-        scenes.setdefault(rest, {})[folder] = {*said} & SOUNDED
+        part, rest = part_of_mixture(folder)
+        scenes.setdefault(tuple(word for word in rest if not word.isdigit()), {})[folder] = part
     return all(
         len(parts) >= FEWEST
         and all(parts.values())
-        and any(of & MIXED for of in parts.values())
+        and any({*part} & MIXED for part in parts.values())
         and same_names([held[folder] for folder in parts])
         for parts in scenes.values()
     )
+
+
+def part_of_mixture(folder: str) -> tuple[list[str], list[str]]:
+    """The words by which a folder says what part of a mixture its recordings are, such as ``noisy`` or ``s1``, and its other words."""
+    part, rest, before = list[str](), list[str](), ""
+    for word in tokens(folder):
+        if word.isdigit() and before in COUNTED:
+            part[-1] += word
+        else:
+            (part if word in SOUNDED else rest).append(word)
+        before = word
+    return part, rest
 
 
 def same_names(held: Sequence[Iterable[Hashable]]) -> bool:

@@ -6,12 +6,14 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from dataloader_expert.errors import Unreadable
+from dataloader_expert.errors import Unreadable, escaped
 
 NUMBERS = re.compile(rb"(?=.*\d\s*[\s,]\s*[-+\d.])[-+\d.eE,;\s]+", re.DOTALL)
 FEWEST = 2
 """The fewest rows of a file: one alone may be anything."""
 _BETWEEN = re.compile(rb"[,;]")
+_UNCLEAR = re.compile(rb"(?=.*\d,[-+.\d]).*\S[;\s]+\S|.*[,;]\s*[,;]")
+"""A line where commas stand within what blanks or semicolons separate, as in ``0,5;0,7``, or where a cell is empty."""
 
 
 def width_of(heads: Sequence[bytes], whole: int) -> int:
@@ -19,9 +21,12 @@ def width_of(heads: Sequence[bytes], whole: int) -> int:
     widths = set[int]()
     for head in heads:
         lines = [line for line in (head.splitlines() if len(head) < whole else head.splitlines()[:-1]) if line.strip()]
-        if len(lines) < FEWEST or not NUMBERS.fullmatch(head):
+        if len(lines) < FEWEST or not NUMBERS.fullmatch(head) or any(map(_UNCLEAR.match, lines)):
             return 0
-        widths |= {len(_BETWEEN.sub(b" ", line).split()) for line in lines}
+        rows = [_cells(line) for line in lines]
+        if not all(_is_number(cell) for row in rows for cell in row):
+            return 0
+        widths |= {*map(len, rows)}
     return widths.pop() if len(widths) == 1 else 0
 
 
@@ -33,12 +38,26 @@ def rows_of(data: bytes, file: str, width: int) -> Any:
     """
     import numpy as np
 
-    lines = [line.split() for line in _BETWEEN.sub(b" ", data).splitlines() if line.strip()]
-    odd = next((i for i, line in enumerate(lines) if len(line) != width), None)
-    if odd is not None:
-        text = f"row {odd + 1} has {len(lines[odd])} numbers, and others have {width}"
-        raise Unreadable("parse-error", text, file=file)
+    rows = {at: cells for at, line in enumerate(data.splitlines(), 1) if (cells := _cells(line))}
+    for at, cells in rows.items():
+        if len(cells) != width:
+            text = f"row {at} has {len(cells)} number{'s' * (len(cells) != 1)}, and others have {width}"
+            raise Unreadable("parse-error", text, file=file)
     try:
-        return np.array(lines, np.float64).reshape(-1, width)
-    except ValueError as e:
-        raise Unreadable("parse-error", str(e)[:100], file=file) from None
+        return np.array([*rows.values()], np.float64).reshape(-1, width)
+    except ValueError:
+        at, cell = next((at, cell) for at, cells in rows.items() for cell in cells if not _is_number(cell))
+        text = f"row {at} holds '{escaped(cell.decode('utf-8', 'replace'), 40)}', which is no number"
+        raise Unreadable("parse-error", text, file=file) from None
+
+
+def _cells(line: bytes) -> list[bytes]:
+    return _BETWEEN.sub(b" ", line).split()
+
+
+def _is_number(cell: bytes) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True

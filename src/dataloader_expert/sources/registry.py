@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import functools
 import importlib
 import pkgutil
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 from dataloader_expert.errors import Aside, NothingReadable, RequestError, Unreadable, escaped, fields_are, listed
@@ -84,20 +85,16 @@ def class_of_yours(files: int) -> str:
     return f"write a Dataset class that reads {them} and name it, such as data.py:MyDataset: it is measured and checked the same way"
 
 
-def formats() -> dict[str, type[Source]]:
+@cache
+def formats() -> Mapping[str, type[Source]]:
     """Our readers, by format name."""
-    return dict(_formats())
-
-
-@functools.cache
-def _formats() -> tuple[tuple[str, type[Source]], ...]:
     found = {}
     package = importlib.import_module("dataloader_expert.sources")
     for module in pkgutil.iter_modules(package.__path__):
         source = getattr(importlib.import_module(f"{package.__name__}.{module.name}"), "SOURCE", None)
         if source is not None:
             found[source.format] = source
-    return tuple(found.items())
+    return MappingProxyType(found)
 
 
 def plugins(unknowns: list[Unknown]) -> dict[str, type[Source]]:

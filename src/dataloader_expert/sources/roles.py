@@ -204,19 +204,23 @@ def group_in_names(paths: Sequence[str], labels: Sequence[Any]) -> tuple[Role | 
         if 2 * sum(group == label for group, label in zip(groups, labels, strict=True)) >= len(groups):
             continue  # most files are called after their class
         example = next(i for i, group in enumerate(groups) if group is not None and sizes[group] > 1)
-        said = set(words(str(groups[example])))
-        name = paths[example].rsplit("/", 1)[-1]
-        return Role(
-            FILE_NAME, f"by the names of files: {groups[example]} in {name}", bool(said & (GROUP_WORDS | SHORT))
-        ), parts
+        name, group = paths[example].rsplit("/", 1)[-1], str(groups[example])
+        return Role(FILE_NAME, f"by the names of files: {group} in {name}", _called_a_group(group)), parts
     return None, 0
+
+
+def _called_a_group(name: str) -> bool:
+    """Whether a file or a folder is called after what samples were taken of, such as ``patient01`` or ``s01``."""
+    return bool({*words(name)} & (GROUP_WORDS | SHORT))
 
 
 def _counted(paths: Sequence[str], groups: Sequence[str | None]) -> bool:
     """Whether they are the numbers of the samples of each folder, from 0 or 1 on and hardly with a gap: of one file each, as in the Large
-    Movie Review Dataset, or of the same files each, such as ``slice_000_img.npy`` and ``slice_000_msk.npy`` in a patient's folder."""
+    Movie Review Dataset, or of the same files each in folders called after groups, such as ``slice_000_img.npy`` and
+    ``slice_000_msk.npy`` of a patient. What is called after a group, such as ``patient01_left.png``, is one."""
     counts: dict[str, dict[int, set[str]]] = {}
     heads, files = set[str](), 0
+    folders = {path.rpartition("/")[0].rpartition("/")[2] for path in paths}
     for path, group in zip(paths, groups, strict=True):
         if group is None:
             continue
@@ -229,7 +233,13 @@ def _counted(paths: Sequence[str], groups: Sequence[str | None]) -> bool:
         counts.setdefault(folder, {}).setdefault(int(numbered[2]), set()).add(name.removeprefix(group))
     endings = [ends for own in counts.values() for ends in own.values()]
     one_each = heads == {""} and len(endings) == files
-    same_each = len(heads) == 1 and len(counts) > 1 and all(ends == endings[0] for ends in endings)
+    same_each = (
+        len(heads) == 1
+        and not any(map(_called_a_group, heads))
+        and len(counts) > 1
+        and all(_called_a_group(name) and any(map(str.isdigit, name)) for name in folders)
+        and all(ends == endings[0] for ends in endings)
+    )
     gapless = (min(own) <= 1 and len(own) >= MOSTLY * (max(own) - min(own) + 1) for own in counts.values())
     return (one_each or same_each) and all(gapless)
 

@@ -345,7 +345,7 @@ class FileSamples(Annotated):
         if kind == "image":
             return decode_image(data, path, block.problems)
         if kind == "audio":
-            return decode_audio(data, path, block.problems)[0]
+            return _sound_of(data, path, block, name)
         return self._mask(data, path, block, name) if kind == "mask" else decode_text(data, path, block.problems)
 
     def _mask(self, data: bytes, path: str, block: Block, name: str) -> Any:
@@ -367,6 +367,16 @@ class FileSamples(Annotated):
         if self.by_folder:
             columns["label"] = Column([unit.label])
         return columns
+
+
+def _sound_of(data: bytes, path: str, block: Block, name: str) -> Any:
+    """The recording of the field of this name; a rate other than the sample's own, which all its recordings are read with, is a problem."""
+    samples, rate = decode_audio(data, path, block.problems)
+    own = int(block.columns["sample_rate"].values[0]) if "sample_rate" in block.columns else rate
+    if rate != own:
+        text = f"recorded at {rate:,} Hz, and the sample that it is a part of at {own:,} Hz"
+        block.problems.append(Unreadable("rate-drift", text, file=path, field=name))
+    return samples
 
 
 def _how_many(files: Sequence[Entry], samples: int) -> str:

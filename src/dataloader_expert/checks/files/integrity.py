@@ -59,6 +59,7 @@ class Integrity(Check):
         "shape-drift",
         "ragged",
         "length-mismatch",
+        "rate-drift",
         "label-out-of-range",
         "sample-raises",
         "splits-overlap",

@@ -85,7 +85,7 @@ class Sounds(Check):
         self.lengths: Counter[int] = Counter()
         """Clips of each length, in microseconds, or in frames if no rate is known."""
         self.where = Places()
-        self.first: dict[int, tuple[int, str]] = {}
+        self.first: dict[int, tuple[int, str, str]] = {}
         """The first clip of each length."""
         self.phases: Counter[str] = Counter()
         self.tails: list[tuple[int, dict[str, Json]]] = []
@@ -103,13 +103,16 @@ class Sounds(Check):
 
     def see(self, block: Block) -> None:
         self.seen += block.samples
-        for field in self.context.fields:
-            if field.kind != "audio" or field.name not in block.columns:
+        fields = [f for f in self.context.fields if f.kind == "audio"]
+        for field in fields:
+            if field.name not in block.columns:
                 continue
             rates = block.columns.get("sample_rate")
             labels = block.columns.get(self.label)
             splits, codes = self.context.splits_of(block)
+            of = "" if field == fields[0] else field.name
             for i, value in enumerate(block.columns[field.name].values):
+                here = block.index(i), block.file(i, of), of
                 if labels is not None:
                     still, quiet = silent(value), faint(value)
                     of_class = self.classes.setdefault(str(labels.values[i]), Counter())
@@ -119,27 +122,26 @@ class Sounds(Check):
                     rate = int(rates.values[i])
                     self.rates[str(rate)] += 1
                     self.frames.setdefault(str(rate), Counter())[length] += 1
-                    self.where.add(("rate", str(rate)), block, i)
+                    self.where.at(("rate", str(rate)), *here)
                     length = length * 1_000_000 // max(1, rate)
                 channels = str(value.shape[1] if value.ndim > 1 else 1)
                 self.channels[channels] += 1
                 self.mixed.setdefault(("split", str(splits[codes[i]])), Counter())[channels] += 1
                 if labels is not None:
                     self.mixed.setdefault(("class", str(labels.values[i])), Counter())[channels] += 1
-                self.where.add(("channels", channels), block, i)
-                place: dict[str, Json] = {"sample": block.index(i), "file": block.file(i)}
+                self.where.at(("channels", channels), *here)
+                place = _place(here)
                 self.lengths[length] += 1
-                first = block.index(i), block.file(i)
-                self.first[length] = min(self.first.get(length, first), first)
+                self.first[length] = min(self.first.get(length, here), here)
                 if len(self.lengths) <= PLACED:
-                    self.where.add(("length", length), block, i)
+                    self.where.at(("length", length), *here)
                 if ends_in_zeros(value):
                     self.tails.append((length, place))
                 self.lasting += bool(value[-max(1, len(value) // TAIL) :].any())
                 phase = phase_of(value)
                 if phase is not None:
                     self.phases[phase] += 1
-                    self.where.add(("phase", phase), block, i)
+                    self.where.at(("phase", phase), *here)
                 for name, is_so in _LOOKS.items():
                     if is_so(value):
                         self.counts[name] += 1
@@ -468,8 +470,10 @@ _FIXES = {
 }
 
 
-def _place(first: tuple[int, str]) -> dict[str, Json]:
-    return {"sample": first[0], "file": first[1]}
+def _place(here: tuple[int, str, str]) -> dict[str, Json]:
+    sample, file, field = here
+    place: dict[str, Json] = {"sample": sample, "file": file}
+    return place | ({"field": field} if field else {})
 
 
 CHECK = Sounds

@@ -63,16 +63,16 @@ def join_lists(found: Annotations, listing: Listing, paths: list[str]) -> None:
     folders: dict[str, dict[str, Entry]] = {}
     loosely: dict[str, dict[str, Entry]] = {}
     """By a word of their names, such as ``Flickr_8k.trainImages``."""
-    for entry in listing.entries:
+    for entry in sorted(listing.entries, key=lambda entry: entry.kind == "json"):  # the first list of a split counts
         if (entry.kind, suffix_of(entry.path)) in WRITTEN and 0 < entry.size <= MOST_BYTES:
             folder, name = folder_of(entry.path), entry.path.rsplit("/", 1)[-1].rpartition(".")[0]
-            split = _split_of(name)
+            split, loose = _split_of(name), split_in_name(f"{name}.txt")
+            if (split or loose) is None or not _may_list(listing, entry):
+                continue
             if split is not None:
                 first = folders.setdefault(folder, {}).setdefault(split, entry)
-            elif (split := split_in_name(f"{name}.txt")) is not None:
-                first = loosely.setdefault(folder, {}).setdefault(split, entry)
             else:
-                continue
+                first = loosely.setdefault(folder, {}).setdefault(str(loose), entry)
             if first is not entry and _any_number(first.path) == _any_number(entry.path):
                 further.setdefault(first.path, []).append(entry.path)
     for folder, of in folders.items():  # ``train_slices`` beside ``val`` and ``test``
@@ -208,11 +208,17 @@ def _read(
     return found
 
 
+def _may_list(listing: Listing, entry: Entry) -> bool:
+    """Whether a file is a text, or a list of texts in JSON, and no document of another kind, which may be large."""
+    try:
+        return entry.kind != "json" or _OF_TEXTS.match(listing.head(entry.path, HEAD)) is not None
+    except ODD:
+        return False
+
+
 def _lines(listing: Listing, entry: Entry) -> list[str]:
     """The lines of a list, or what one in JSON holds; none of another file."""
     try:
-        if entry.kind == "json" and not _OF_TEXTS.match(listing.head(entry.path, HEAD)):
-            return []  # a document of another kind, which may be large
         data = listing.read(entry.path, MOST_BYTES)
         held = json.loads(data) if entry.kind == "json" else []
     except ODD:
