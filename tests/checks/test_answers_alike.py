@@ -38,6 +38,7 @@ def turned(n: int, prompts: list[str] = PROMPTS) -> Data:
 
 
 WALL = "We value your privacy. We and our partners store cookies on your device. Accept all."
+ARTICLES = [" ".join([p, *GOOD[i % 9 : i % 9 + 20]]) for i, p in enumerate(PROMPTS)]
 CANNED_SOUND = {
     "answers of their own": answered("", N + 1),
     "few answers by design": Data(
@@ -67,6 +68,22 @@ CANNED_SPEAKS = {
         ),
         "suspicious-text",
         "info",
+    ),
+    "a document with several summaries": (
+        Data(
+            {"document": [ARTICLES[0]] * 12 + ARTICLES[12:], "summary": GOOD},
+            kinds={"document": "text", "summary": "text"},
+        ),
+        "suspicious-text",
+        "info",
+    ),
+    "a page far shorter than the articles": (
+        Data(
+            {"document": ["This page is empty for now."] * 12 + ARTICLES[12:], "summary": GOOD},
+            kinds={"document": "text", "summary": "text"},
+        ),
+        "suspicious-text",
+        "warning",
     ),
     "a page in place of articles": (
         Data(

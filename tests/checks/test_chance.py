@@ -124,7 +124,9 @@ def test_rows_in_which_nothing_was_measured_are_no_copies() -> None:
     used = rng.gamma(2, 1, (200, 5)).round(3)
     used[:20] = 0
     columns = {f"kwh_{k}": used[:, k] for k in range(5)} | {"tariff": ["day", "night"] * 100}
-    assert judged(Data(columns)) == {}
+    found = judged(Data(columns))
+    assert {code: f.severity for code, f in found.items()} == {"duplicate-samples": "info"}
+    assert found["duplicate-samples"].message.startswith("20 of 200 rows hold nothing but 0")
     used[:20, 2] = 0.5
     assert judged(Data(columns))["duplicate-samples"].severity == "warning"
 

@@ -138,5 +138,23 @@ def test_a_key_at_the_end_of_a_sample_is_no_class(values: list[Any], classes: bo
         check.see(check.view(block))
     assert bool(tuple(check.facts())) is classes
     assert [u.why for u in check.unknowns()] == (
-        [] if classes else ["doc is not a class label: nearly every sample has a value of its own"]
+        [] if classes else ["doc is not a class label: most samples have a value of their own"]
+    )
+
+
+@pytest.mark.parametrize(("lacking", "severity"), [(26, "info"), (60, "warning")])
+def test_more_rare_classes_may_be_absent_than_chance_leaves_out(lacking: int, severity: str) -> None:
+    """Seen: validation data without 60 of 100 classes was a note, since each of them might be absent by chance; about 26 would be."""
+    classes = [i // 7 for i in range(700)]
+    free = [i for i in range(700) if classes[i] >= lacking]
+    val = set(sorted(free, key=lambda i: (i % 7, i))[:120])
+    split = ["val" if i in val else "train" for i in range(700)]
+    found = told(
+        "classes",
+        Data({"x": [*range(700)], "kind": [f"c{k}" for k in classes]}, "kind", split),
+        "class-missing-in-split",
+    )
+    assert (found.severity, found.count) == (severity, lacking)
+    assert ("a random split of this size often misses a class of at most 7 samples" in found.message) == (
+        severity == "info"
     )

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from dataloader_expert.checks.base import Context, new_checks
+from dataloader_expert.checks.sounds.sounds import faint, silent
 from dataloader_expert.facts import Facts
 from dataloader_expert.sources.base import Block, Column, Field, Unit
 from tests.checks.looking import Data, judged
@@ -130,3 +131,12 @@ def test_a_rate_that_only_the_header_gives_is_told_with_the_rate() -> None:
     halves = [clip[::2] if rate == 8000 else clip for clip, rate in zip(clips, rates, strict=True)]
     resampled = judged("sounds", Data({"audio": halves, "sample_rate": rates}, kinds={"audio": "audio"}))["rate-drift"]
     assert "header" not in resampled.message
+
+
+@pytest.mark.parametrize("kind", ["uint8", "int16", "float32"])
+def test_what_is_silent_is_faint(kind: str) -> None:
+    """Seen: the middle of 8-bit samples, which is 128, was taken for a loud one."""
+    value = np.full((8000, 1), 128 if kind == "uint8" else 0, kind)
+    assert silent(value) and faint(value)
+    value[100] += np.asarray(0.5 if kind == "float32" else 100).astype(kind)
+    assert faint(value) is (kind == "int16")

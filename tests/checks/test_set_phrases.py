@@ -41,6 +41,8 @@ SOUND = {
     "a name in brackets in a third of a class": texts(lambda t, c, s, i: f"{t[:7]} (Vogel) {t}" if c == 1 and i % 3 else t),
     "a phrase of all classes in training": texts(lambda t, c, s, i: f"In short: {t}" if s == "train" else t),
     "a word that half of a class begin with": texts(lambda t, c, s, i: f"play {t}" if c == 1 and s == "train" and i % 2 else t),
+    "what people say begins with a dash": texts(lambda t, c, s, i: f"\u2013 {t}" if c == 1 else t),
+    "a dash after any words": texts(lambda t, c, s, i: f"{t.split()[i % 3]} - {t}" if c == 1 else t),
     "lines of a log": texts(lambda t, c, s, i: f"job {i} on node {i % 7} ended {('well', 'late', 'never')[c]} after {i * 3} steps"),
     "one reply in all classes": texts(lambda t, c, s, i: answered(t, 1, s, i)),
     "copies of one text": texts(lambda t, c, s, i: "Your request 12 has been received and will be answered" if c == 1 and i % 2 else t),
@@ -59,6 +61,10 @@ SPOILT = {
     "the title of a site": (
         texts(lambda t, c, s, i: f"The Village Book - {t}" if c == 2 else t, several=False),
         '"-" gives class kind 2 away: 118 of 118 texts of that class that were checked have it among their first words ("The Village Book -")',
+    ),
+    "a mark after a long address": (
+        texts(lambda t, c, s, i: f"https://{'village' * 15}.example - {t}" if c == 2 else t, several=False),
+        '"-" gives class kind 2 away',
     ),
     "a reply with other numbers": (texts(answered, several=False), "one standard text gives class kind 1 away"),
 }

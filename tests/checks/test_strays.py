@@ -70,3 +70,14 @@ def test_more_than_are_counted_are_no_strays(monkeypatch: pytest.MonkeyPatch) ->
     data = Data({"taken_at": seconds, "x": np.arange(2_550.0)}, splits=splits, kinds={"taken_at": "time"})
     found = judged("leakage", data)["time-leakage"]
     assert "due to" not in found.message and "split by time" in found.fix
+
+
+@pytest.mark.parametrize("at", [[(0, 200)], [(0, 200), (210, 410)], [(0, 200), (210, 410), (420, 620)], [(900, 1000)]])
+def test_blocks_with_hardly_any_training_between_are_a_leak(at: list[tuple[int, int]]) -> None:
+    """Seen: a test split wholly before training was "1 long block" and no leak, nor was one with three stray training rows in its period."""
+    hours = np.arange(1003)
+    test = np.isin(hours, [h for begin, end in at for h in range(begin, end)])
+    times = [f"{np.datetime64('2023-01-01T00') + int(h)}:00" for h in hours]
+    splits = ["test" if t else "train" for t in test]
+    found = judged("leakage", Data({"taken_at": times, "x": hours * 0.5}, splits=splits, kinds={"taken_at": "time"}))
+    assert found["time-leakage"].severity == "warning" and "long blocks" not in found["time-leakage"].message

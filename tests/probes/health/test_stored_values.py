@@ -13,13 +13,13 @@ from torch.utils.data import Dataset, Subset
 
 from dataloader_expert.advice.worker_semantics import reseeded
 from dataloader_expert.advice.worker_semantics import rewritten as judged
-from dataloader_expert.facts import Fact, Facts
+from dataloader_expert.facts import Fact, Facts, Unknown
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.probes.base import Bench, Probe, evidence
 from dataloader_expert.probes.health.generators import RESEEDED
 from dataloader_expert.probes.health.own_cache import OwnCache
 from dataloader_expert.probes.health.stored_values import DEPENDS, REWRITTEN
-from dataloader_expert.probes.health.worker_content import WorkerContent
+from dataloader_expert.probes.health.worker_content import CONTENT, WorkerContent
 from dataloader_expert.probes.health.worker_semantics import TWINS
 from dataloader_expert.probes.sharding import read_once
 from dataloader_expert.sources.reference import Reference
@@ -130,12 +130,16 @@ class DrawnOnce(Held):
 
 
 def told(dataset: Any, probe: Probe | None = None, known: Facts | None = None) -> Facts:
+    return Facts(tuple(f for f in observed(dataset, probe or OwnCache(), known) if isinstance(f, Fact)))
+
+
+def observed(dataset: Any, probe: Probe, known: Facts | None = None) -> list[Any]:
     source = Reference()
     source.dataset, source.iterable = dataset, False
     ref = SourceRef("x.py:make", ("/",))
     bench = Bench(source, ref, 0, None, lambda at: None, lambda text, share: None)
     bench.facts = known or bench.facts
-    return Facts(tuple(f for f in (probe or OwnCache()).measure(bench) if isinstance(f, Fact)))
+    return [*probe.measure(bench)]
 
 
 @pytest.mark.parametrize(
@@ -169,6 +173,29 @@ def test_what_another_probe_told_is_not_told_again() -> None:
     """Seen: in an analysis, two probes measured it, and the clash of their facts was said to be unknown."""
     found = told(NormalisedWhereItIs())
     assert told(NormalisedWhereItIs(), WorkerContent(), found).find(REWRITTEN) is None
+
+
+class Raising(Held):
+    def __getitem__(self, index: int) -> Any:
+        raise ValueError("no such sample")
+
+
+class Opaque(Held):
+    """Hands out what nothing is known of."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.same = object()
+
+    def __getitem__(self, index: int) -> Any:
+        return {"mark": self.same, "x": self.x[index]}
+
+
+def test_why_workers_were_not_compared() -> None:
+    """Seen: errors were told as lack of time, and an object of unknown content as random samples."""
+    [why] = [o.why for o in observed(Raising(), WorkerContent()) if isinstance(o, Unknown)]
+    assert why.startswith("reading samples again raised errors in 64 samples")
+    assert told(Opaque(), WorkerContent()).value(CONTENT)["differ"] == 0
 
 
 @pytest.mark.parametrize(

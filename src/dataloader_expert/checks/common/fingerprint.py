@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import math
-import os
+import sys
 import weakref
+from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from dataloader_expert.checks.base import Context
 from dataloader_expert.sources.base import Block
-from dataloader_expert.sources.held import attributes
+from dataloader_expert.sources.held import FEW, attributes
 from dataloader_expert.sources.pictures import packed
 from dataloader_expert.sources.roles import LISTED
 
@@ -54,6 +56,8 @@ NESTED = PLAIN | {list, tuple, dict}
 BY_IDENTITY: Any = object.__eq__
 DEEPEST = 6
 """The most levels of objects in objects that are looked into."""
+MOST_PARTS, MOST_BYTES = 10_000, 1 << 26
+"""The most parts of a value that are read, and the most bytes of all of them."""
 
 
 def content_fields(context: Context) -> list[str]:
@@ -123,13 +127,13 @@ def digests(block: Block, names: Sequence[str], onto: Any = None) -> Any:
 
 def blank(block: Block, names: Sequence[str], phrase: int = 0) -> Any:
     """Which samples are equal to others, but no copies: one value throughout, such as digital silence, blank texts, texts of up to
-    ``phrase`` characters, or rows in which all that is measured is 0; bool [n], None if none is. Made once a block."""
+    ``phrase`` characters, rows in which all that is measured is 0, or what is in a value is unknown; bool [n], None if none is. Made once a block."""
     import numpy as np
 
     columns = [block.columns[name].values for name in names if name in block.columns]
     single = [values for values in columns if isinstance(values, np.ndarray) and values.ndim < 2]
     if not columns or single:
-        return _of_zeros([values for values in single if values.dtype.kind == "f"], len(columns))
+        return _either(zero_rows(block, names), _unknown(columns))
     key = f"blank {list(names)} {phrase}"
     if key not in block.views:
         even = np.ones(len(columns[0]), bool)
@@ -145,14 +149,34 @@ def blank(block: Block, names: Sequence[str], phrase: int = 0) -> Any:
                 even[rows] = [not values[i] or values[i].isspace() for i in rows.tolist()]
             else:
                 even[rows] = [_even(values[i], phrase) for i in rows.tolist()]
-        block.views[key] = even
+        unknown = _unknown(columns)
+        block.views[key] = even if unknown is None else even | unknown
     return block.views[key] if block.views[key].any() else None
 
 
-def _of_zeros(measured: list[Any], columns: int) -> Any:
-    """Which rows have nothing but 0 in the measured ones of their columns, where these are several and most of all."""
+def _either(one: Any, other: Any) -> Any:
+    return one if other is None else other if one is None else one | other
+
+
+def _unknown(columns: list[Any]) -> Any:
+    """Which samples have a value whose content is not known, bool [n]; None if none has."""
     import numpy as np
 
+    found = None
+    for values in columns:
+        if isinstance(values, list) and not set(map(type, values)) <= PLAIN:
+            found = _either(found, np.fromiter((is_unknown(v) for v in values), bool, len(values)))
+    return found if found is not None and found.any() else None
+
+
+def zero_rows(block: Block, names: Sequence[str]) -> Any:
+    """Which rows have nothing but 0 in the measured ones of their columns, where these are several and most of all; bool [n], None if
+    none has."""
+    import numpy as np
+
+    held = [block.columns[name].values for name in names if name in block.columns]
+    measured = [v for v in held if isinstance(v, np.ndarray) and v.ndim < 2 and v.dtype.kind == "f"]
+    columns = len(held)
     if len(measured) < MEASURED or 2 * len(measured) <= columns:
         return None
     rows = np.flatnonzero(measured[0] == 0)
@@ -259,32 +283,92 @@ def mixed(x: Any) -> Any:
     return x
 
 
-def content(value: Any, depth: int = 0) -> bytes:
+def content(value: Any) -> bytes:
     """A value's content as bytes, apart from how it was stored."""
+    return _read(value).content
+
+
+def is_unknown(value: Any) -> bool:
+    """Whether what a value holds cannot be read, or only the first of it: one with equal bytes may be no copy."""
+    return parts_of(value) is not None and not _read(value).known
+
+
+@dataclass(frozen=True)
+class _Content:
+    """``known``: all of it was read, and not only types of objects."""
+
+    content: bytes
+    known: bool
+
+
+def _read(value: Any) -> _Content:
+    """A value and its parts, level by level, so that its own come before those of what it refers to. A long container that holds what it
+    is part of, such as the list of samples of a data set that each sample keeps, is no part: to read it for each takes the square of
+    their number."""
+    found: list[bytes] = []
+    waiting: deque[tuple[Any, Any, tuple[int, ...]]] = deque([(None, value, ())])
+    told, whole, size = False, True, 0
+    while waiting and len(found) < MOST_PARTS and size < MOST_BYTES:
+        name, part, path = waiting.popleft()
+        parts = None if id(part) in path else parts_of(part)
+        if id(part) in path or (parts and len(parts) > FEW and any(id(inner) in path for _, inner in parts)):
+            own = b"\0above"
+        elif parts and len(path) < DEEPEST:
+            own = f"{type(part).__name__}{len(parts)}".encode()
+            waiting.extend((key, inner, (*path, id(part))) for key, inner in parts)
+        elif parts is not None:
+            own, whole = f"\0{type(part).__name__}".encode(), whole and not parts
+        else:
+            own, told = _of_one(part), True
+        found.append(own if name is None else str(name).encode("utf-8", "surrogatepass") + b"=" + own)
+        size += len(own)
+    return _Content(b"\0".join(found), told and whole and not waiting)
+
+
+def _of_one(value: Any) -> bytes:
+    """What has no parts."""
     if value is None:
         return b"\0none"
     if hasattr(value, "getbands"):
         return f"{value.mode}{value.size}".encode() + bytes(value.tobytes())
-    if hasattr(value, "detach"):  # a tensor in a list or an object
-        value = value.detach().cpu()
-        value = (value.float() if str(value.dtype) == "torch.bfloat16" else value).numpy()
-    if hasattr(value, "tobytes"):
+    if _is_tensor(value):
+        return _of_tensor(value)
+    if isinstance(value, bytes):
+        return value
+    if isinstance(value, memoryview):
+        return bytes(value)
+    if hasattr(value, "tobytes") and hasattr(value, "dtype"):
         import numpy as np
 
         return _head(value) + bytes(np.ascontiguousarray(value).tobytes())
-    if isinstance(value, bytes):
-        return value
-    if depth < DEEPEST and (parts := parts_of(value)) is not None:
-        if not parts and not depth:
-            return os.urandom(8)  # what it holds is unknown: it is no copy of another
-        named = (str(name).encode("utf-8", "surrogatepass") + b"=" + content(part, depth + 1) for name, part in parts)
-        return type(value).__name__.encode() + b"\0".join(named)
     return str(value).encode("utf-8", "surrogatepass")
+
+
+def _is_tensor(value: Any) -> bool:
+    torch = sys.modules.get("torch")
+    return torch is not None and bool(torch.is_tensor(value))
+
+
+def _of_tensor(tensor: Any) -> bytes:
+    """Of a sparse one, the values and where they are, since all of it may not fit into memory; its text, if it has no other form."""
+    try:
+        value = tensor.detach().cpu()
+        if str(value.layout) != "torch.strided":
+            value = value.to_sparse_coo().coalesce()
+            return f"sparse{tuple(value.shape)}".encode() + _of_tensor(value.indices()) + _of_tensor(value.values())
+        value = value.resolve_conj().resolve_neg()
+        kept = value.dtype.is_complex or not value.dtype.is_floating_point or value.dtype.itemsize in (4, 8)
+        value = (value if kept or str(value.dtype) == "torch.float16" else value.float()).numpy()
+    except (AttributeError, TypeError, RuntimeError):  # quantized, nested, or without memory
+        return str(tensor).encode("utf-8", "surrogatepass")
+    return _head(value) + bytes(value.tobytes())
 
 
 def parts_of(value: Any) -> list[tuple[Any, Any]] | None:
     """What a value consists of, where its text does not tell it apart from others: that of an object has its address, or only shapes, and
-    that of a long array only its ends. None: the text tells."""
+    that of a long array only its ends; none if that is unknown. None: the text tells, or it is an array, a picture or bytes."""
+    if value is None or type(value) in PLAIN or hasattr(value, "tobytes") or _is_tensor(value):
+        return None
     if isinstance(value, list | tuple | dict):
         return None if plain(value) else list(value.items() if isinstance(value, dict) else enumerate(value))
     if type(value).__eq__ is not BY_IDENTITY and not hasattr(value, "__dataclass_fields__"):
@@ -294,11 +378,14 @@ def parts_of(value: Any) -> list[tuple[Any, Any]] | None:
     return None if not parts and own_text else parts  # its text is all there is
 
 
-def plain(value: Any) -> bool:
-    """Whether a container holds nothing but texts, numbers and containers of these."""
+def plain(value: Any, within: tuple[int, ...] = ()) -> bool:
+    """Whether a container holds nothing but texts, numbers and containers of these, and not itself."""
     parts = value.values() if isinstance(value, dict) else value
     kinds = set(map(type, parts))
-    return kinds <= PLAIN or (kinds <= NESTED and all(type(part) in PLAIN or plain(part) for part in parts))
+    path = (*within, id(value))
+    return kinds <= PLAIN or (
+        kinds <= NESTED and all(type(part) in PLAIN or (id(part) not in path and plain(part, path)) for part in parts)
+    )
 
 
 def _head(array: Any) -> bytes:

@@ -88,7 +88,7 @@ class Chance:
         return total / (rows * (rows - 1))
 
     def _alike(self, seen: Any) -> list[Any]:
-        """The rows with the same fields at values of many rows, the positions of each; those of seldom ones together."""
+        """Positions of rows, grouped by which fields have a frequent value and which one; rare combinations are one group."""
         import numpy as np
 
         at_heavy = np.zeros(len(seen), np.uint64)
@@ -103,7 +103,7 @@ class Chance:
         return np.split(order, np.flatnonzero(np.diff(which[order])) + 1)
 
     def _equal(self, seen: Any) -> float:
-        """That of rows that are alike.
+        """The probability within one such group.
 
         Copies raise the frequencies too, so each field is compared in pairs that differ somewhere. Of independent fields
         that are equal with probabilities p, such pairs are equal in one with q = (p - P) / (1 - P), where P is the product

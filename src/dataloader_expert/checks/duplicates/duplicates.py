@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from dataloader_expert.checks.base import QUANTITY_LABEL, Check, Context
-from dataloader_expert.checks.common.fingerprint import DIGEST, blank, digest64, mix
+from dataloader_expert.checks.common.fingerprint import DIGEST, blank, digest64, mix, zero_rows
 from dataloader_expert.checks.duplicates.chance import Chance, explains, pairs_of
 from dataloader_expert.checks.duplicates.pairs import AGREEING, DUPLICATES, MOST_SHOWN, PHRASE, RATED, Seen
 from dataloader_expert.checks.duplicates.spilling import HELD, Rows
@@ -249,6 +249,8 @@ class Duplicates(Check):
         self.kept = Seen(context, HELD)
         self.chance = Chance(context, self.kept.names)
         self.raw: list[int] = []
+        self.zeros = 0
+        """Rows in which all that is measured is 0."""
 
     def applies(self) -> bool:
         return not self.context.of_words and not self.context.some_columns
@@ -258,6 +260,8 @@ class Duplicates(Check):
         self.kept.see(block)
         self.chance.see(block)
         even = blank(block, self.kept.names, self.context.phrase)
+        zeros = zero_rows(block, self.kept.names)
+        self.zeros += 0 if zeros is None else int(zeros.sum())
         self.raw += [digest64(r) for i, r in enumerate(block.raw) if even is None or not even[i]]
 
     def merge(self, other: Check) -> None:
@@ -266,6 +270,7 @@ class Duplicates(Check):
         self.kept.merge(other.kept)
         self.chance.merge(other.chance)
         self.raw += other.raw
+        self.zeros += other.zeros
 
     def facts(self) -> Iterable[Fact]:
         import numpy as np
@@ -285,6 +290,7 @@ class Duplicates(Check):
             sizes.update(dict(zip(*_counted(rows.split), strict=True)))
         yield Fact(DISTINCT, distinct, evidence)
         more = {"files": len(self.raw) - len(set(self.raw)), "digest": DIGEST, "rated": self.kept.rated(drawn.label)}
+        more["zeros"] = self.zeros
         chance = self.chance.equal()
         named = [n for split, n in sizes.items() if self.kept.splits[split] is not None]
         across = (sum(named) ** 2 - sum(n * n for n in named)) / 2
@@ -330,13 +336,18 @@ class Duplicates(Check):
             across = equal = f"{but}. Many rows differ only in their key, as is usual with few distinct values"
         if self.context.phrase and self.context.label is None and g["extra"] * FEW_LINES <= self.seen:
             chance = True
-            across = equal = f"{but}: of running text, in which phrases recur, so few lines are no copies"
+            across = equal = f"{but}; a few equal lines are usual in running text, where phrases recur"
         if measured and labelled is not None:
             chance = True
             across = equal = (
                 f"{but}: most differ in {self.context.label}, so they are repeated observations rather than copies"
             )
         weight: Severity = "info" if chance else "warning"
+        zeros = plain.value["zeros"]
+        if zeros > 1:
+            text = f"{zeros:,} of {self.seen:,} rows hold nothing but 0 in their measured fields, and were not compared"
+            fix = "find out whether these values were measured; if not, drop the rows or mark the values as missing"
+            yield finding("duplicate-samples", "info", text, plain, fix, [], zeros)
         if g["extra"]:
             yield finding(
                 "duplicate-samples",

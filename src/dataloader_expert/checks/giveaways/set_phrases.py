@@ -26,7 +26,7 @@ PHRASE = Quantity(
 )
 FORM = Quantity("form_of_class", "samples", "texts of one class that differ from each other by numbers only")
 MARK = Quantity(
-    "mark_of_class", "samples", "texts of one class that all have a mark among their first words that no others have"
+    "mark_of_class", "samples", "texts of one class whose first words all include a mark that other classes lack"
 )
 KEPT, CLASSES, SPLITS, READ = 20_000, 60, 20, 2_000
 """The most texts that are kept, classes, splits, and characters of a text that are looked at."""
@@ -39,8 +39,9 @@ LONG, PART, FREELY = 6, 0.05, 0.1
 SHOWN = 80
 BEGIN, END = "begin", "end"
 _NUMBERS = re.compile(r"\d+")
-_MARK = re.compile(r"[(\[][A-Z][^\s()\[\]]*[)\]]\W*|[-\u2013\u2014|\u00bb]+")
-"""A name in brackets, or a sign between a heading and the text."""
+_NAME = re.compile(r"[(\[][A-Z][^\s()\[\]]*[)\]]\W*")
+_SIGN = re.compile(r"[-\u2013\u2014|\u00bb]+")
+"""A name in brackets, and a sign between a heading and the text."""
 
 
 class SetPhrases(DrawnByClass):
@@ -63,11 +64,11 @@ class SetPhrases(DrawnByClass):
             for k, digests in enumerate(_runs(some), 1):
                 kept[f"{end} {k}"] = digests
         for k in range(WORDS):
-            kept[f"mark {k}"] = digests_of([w[k] if k < len(w) and _MARK.fullmatch(w[k]) else None for w in words])
+            kept[f"mark {k}"] = digests_of([mark(w, k) for w in words])
         kept["text"] = digests_of([" ".join(w) for w in words])
         kept["form"] = digests_of([_NUMBERS.sub("0", " ".join(w)) if len(w) >= LONG else None for w in words])
-        kept[BEGIN] = np.array([" ".join(w)[:SHOWN] for w in words], object)
-        kept[END] = np.array([" ".join(w)[-SHOWN:] for w in words], object)
+        kept[BEGIN] = np.array([shown(w) for w in words], object)
+        kept[END] = np.array([shown(w, ending=True) for w in words], object)
         return kept
 
     def facts(self) -> Iterable[Fact]:
@@ -114,11 +115,11 @@ class SetPhrases(DrawnByClass):
             return
         marks = np.stack([rows[f"mark {k}"] for k in range(WORDS)], 1)
         found, counts = np.unique(marks[own][marks[own] != digests_of([None])[0]], return_counts=True)
-        for mark in found[counts >= ALL * own.sum()]:
-            has = (marks == mark).any(1)
+        for one in found[counts >= ALL * own.sum()]:
+            has = (marks == one).any(1)
             if has[own].mean() >= ALL and has[~own].mean() <= ELSEWHERE:
                 first = int(np.flatnonzero(own & has)[0])
-                said = rows[BEGIN][first].split()[: int(np.flatnonzero(marks[first] == mark)[0]) + 1]
+                said = rows[BEGIN][first].split()[: int(np.flatnonzero(marks[first] == one)[0]) + 1]
                 value = {"class": text, "count": int((own & has).sum()), "of": int(own.sum()), "mark": said[-1]}
                 value |= {"example": " ".join(said), "where": places(rows, own & has, self.name)}
                 yield Fact(MARK, value, self.evidence("sampled", len(own)), {"field": self.name, "class": text})
@@ -149,7 +150,8 @@ class SetPhrases(DrawnByClass):
             v = fact.value
             text = f'"{escaped(v["mark"])}" gives class {escaped(self._class(v))} away: {v["count"]:,} of {number(v["of"], "text")} of that class '
             text += f'that were checked have it among their first words ("{escaped(v["example"])}"), and hardly any of other classes do'
-            fix = f"cut off in {escaped(self.name)} what stands before the text: it says where a class is from, and a model learns nothing else"
+            fix = f"remove this mark and what precedes it from {escaped(self.name)}: it shows where the texts of this class come from, and a model may "
+            fix += "learn only that"
             yield finding("label-leaked-by-field", severity, text, fact, fix, v["where"], v["count"])
         for fact in facts.all(FORM):
             v = fact.value
@@ -164,6 +166,22 @@ class SetPhrases(DrawnByClass):
     def _class(self, value: dict[str, Any]) -> str:
         said = value["class"]
         return self.context.class_name(int(said) if said.isdecimal() else said)
+
+
+def mark(words: list[str], k: int) -> str | None:
+    """What makes word ``k`` a mark: itself, if it is a name in brackets; of a sign, also the heading before it, since a dash may begin
+    what somebody says, or stand between any two words."""
+    if k >= len(words):
+        return None
+    if _NAME.fullmatch(words[k]):
+        return words[k]
+    return " ".join(words[: k + 1]) if k and _SIGN.fullmatch(words[k]) else None
+
+
+def shown(words: list[str], ending: bool = False) -> str:
+    """The beginning or the end of a text; each of the words of a phrase is there, if cut, however long they are."""
+    text, own = " ".join(words), words[-WORDS:] if ending else words[:WORDS]
+    return max(text[-SHOWN:] if ending else text[:SHOWN], " ".join(word[:SHOWN] for word in own), key=len)
 
 
 def _runs(words: list[list[str]]) -> Iterator[Any]:

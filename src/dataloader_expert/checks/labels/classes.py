@@ -51,6 +51,8 @@ FEW_ABSENT, CHANCE = 3, 1e-6
 by chance."""
 LIKELY = 0.2
 """How likely it is that a split that was drawn at random has no sample of a class that is so rare."""
+DEVIATIONS = 3
+"""By how many standard deviations more classes may be absent from a split than are on average from one that was drawn at random."""
 SHOWN = 5
 """Classes that a message names."""
 LEAST_TOLD = 20
@@ -232,7 +234,7 @@ class Classes(Check):
                 if mark_of(sum(self.counts.values(), Counter())) is not None
                 else "its values are counts or measurements, not class numbers"
                 if self._is_quantity(sum(self.counts.values(), Counter()))
-                else "nearly every sample has a value of its own"
+                else "most samples have a value of their own"
                 if self._tells_samples(sum(self.counts.values(), Counter()))
                 else "there are too many"
             )
@@ -436,24 +438,36 @@ class Classes(Check):
             elif absent:
                 share = sum(fact.value.values()) / max(1, sum(counts.values()))
                 seen = _classes(counts, counts)
-                rare = split != "train" and all((1 - share) ** seen[name] >= LIKELY for name in absent)
+                rare = split != "train" and absent_by_chance(
+                    {name: (1 - share) ** n for name, n in seen.items()}, absent
+                )
                 text = (
                     f"{split} has no sample of {len(absent)} class{'es' * (len(absent) > 1)}: {listed(absent, SHOWN)}"
                 )
                 if rare:
                     most = max(seen[name] for name in absent)
-                    text += f"; a split of this size often has none of a class with {number(most, 'sample')} in all"
+                    text += f"; a random split of this size often misses a class of at most {number(most, 'sample')}"
                 yield finding(
                     "class-missing-in-split",
                     "info" if rare else "warning",
                     text,
                     fact,
-                    "split again, stratified by class, if scores for them are wanted"
+                    "if you need scores for them, split again, stratified by class"
                     if rare
                     else "split again, stratified by class",
                     [{"split": split}],
                     len(absent),
                 )
+
+
+def absent_by_chance(chances: Mapping[str, float], absent: list[str]) -> bool:
+    """Whether a random split often misses each of the absent classes, and as many at once.
+
+    ``chances``: of each class, how likely a random split has none of it.
+    """
+    expected, variance = sum(chances.values()), sum(p * (1 - p) for p in chances.values())
+    often = all(chances[name] >= LIKELY for name in absent)
+    return often and len(absent) <= expected + DEVIATIONS * math.sqrt(variance)
 
 
 def quantities(name: str, counts: Mapping[Any, int]) -> bool:

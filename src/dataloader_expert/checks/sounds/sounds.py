@@ -322,7 +322,8 @@ def silent(value: Any) -> bool:
 
 def faint(value: Any) -> bool:
     """No sample is louder than what is heard in silence."""
-    return not value.size or max(float(value.max()), -float(value.min())) <= QUIET_AT * _full(value)
+    middle = _full(value) if value.dtype.kind == "u" else 0.0
+    return not value.size or max(float(value.max()) - middle, middle - float(value.min())) <= QUIET_AT * _full(value)
 
 
 def silent_channel(value: Any) -> bool:

@@ -47,8 +47,9 @@ Range = tuple[Moment, Moment]
 
 SEVERAL, FEWEST_LARGE = 3, 8
 """The fewest samples of a group, and the fewest such groups, that tell whether splits are by group."""
-MOST_BLOCKS, OF_BLOCK = 12, 100
-"""In how many blocks of time a split may be laid out on purpose, such as the last days of each month, and the fewest samples of a block."""
+LEAST_BLOCKS, MOST_BLOCKS, OF_BLOCK = 3, 12, 100
+"""In how many blocks of time a split may be laid out on purpose, such as the last days of each month, and the fewest samples of a block and
+of training between two: where the two do not alternate, a single block is a split that ignores time."""
 MEET = 0.2
 """The least share of recordings that begin before an earlier one ends, where they are made side by side."""
 MOST_EACH = 50
@@ -317,16 +318,18 @@ class Leakage(Check):
         return words(role.field)[-1:] == ["id"]
 
     def _blocks(self, split: str, reading: str) -> int | None:
-        """In how many blocks of time a split's samples lie between those of training; None where both have a time, or too many are."""
+        """How many blocks a split's times form between those of training; None if both share a time or training has more times than are kept.
+        None also if a block, or what training has between two, is shorter than ``OF_BLOCK``."""
         import numpy as np
 
         train, own = self.latest.get(reading), self.moments.get(split, {}).get(reading)
         if train is None or not own or len(train) < self.dated["train", reading] or split == "train":
             return None
-        mine, theirs = np.unique(np.concatenate(own)), np.unique(train)
+        mine, theirs = np.concatenate(own), np.sort(train)
         if np.intersect1d(mine, theirs).size:
             return None
-        return len(np.unique(np.searchsorted(theirs, mine)))
+        before, samples = np.unique(np.searchsorted(theirs, mine), return_counts=True)
+        return len(before) if min(samples.min(), np.diff(before).min(initial=OF_BLOCK)) >= OF_BLOCK else None
 
     def _within(self, reading: str) -> bool:
         """Whether plain numbers count the time within each group from its own beginning: nearly all groups have been under way at once."""
@@ -441,7 +444,7 @@ class Leakage(Check):
                     t["early"],
                 )
                 continue
-            in_blocks = t["blocks"] and t["blocks"] <= min(MOST_BLOCKS, t["samples"] / OF_BLOCK)
+            in_blocks = LEAST_BLOCKS <= (t["blocks"] or 0) <= MOST_BLOCKS and not few_strays(t)
             apart = by_group or self.of_senses or t["by_file"] or in_blocks
             severity = "info" if apart and self.context.time is None else _severity(self.context.timed)
             strays, fix = "", "if the model is to predict later samples, split by time"

@@ -4,6 +4,7 @@ answer. And one document with many different summaries or titles: the page that 
 from __future__ import annotations
 
 import re
+import statistics
 from collections import Counter
 from collections.abc import Iterable
 from itertools import product
@@ -35,6 +36,13 @@ FAILED = re.compile(
     re.I,
 )
 """What a service says that could not answer."""
+NOTICE = re.compile(
+    r"\b(?:cookies?|javascript|sign(?:ed)? in|log(?:ged)? in|subscribe|captcha|robots?|browser|access denied|forbidden|not found|40[34])\b",
+    re.I,
+)
+"""What a site says in place of an article."""
+FAR, BRIEF = 5, 500
+"""How many times as long documents usually are as one that is far shorter, and the most characters of a notice."""
 LONG, MOST = 20, 500_000
 """The fewest characters of an answer, since short ones recur by nature; and the most different answers that are counted."""
 LEAST, SHARE, OTHERS, ONCE = 8, 0.005, 100, 0.8
@@ -60,6 +68,8 @@ class CannedAnswers(Check):
         self.prompts: dict[str, dict[int, int]] = {}
         """Of each field, the digests of the answers, by those of prompt and answer together."""
         self.texts: dict[int, str] = {}
+        self.lengths: dict[str, dict[int, int]] = {name: {} for name in self.pages}
+        """Of each field of documents: characters of each text, by its digest."""
         self.where = Places()
 
     def applies(self) -> bool:
@@ -82,7 +92,10 @@ class CannedAnswers(Check):
         text = " ".join(answer.split())
         key = digest64(text.encode("utf-8", "surrogatepass"))
         both = digest64(f"{key} {prompt}".encode("utf-8", "surrogatepass"))
-        if self._count(name, both, key) > 1:
+        count = self._count(name, both, key)
+        if count and name in self.lengths:
+            self.lengths[name][key] = len(text)
+        if count > 1:
             self.texts.setdefault(key, text[:SHOWN])
             self.where.add((name, key), block, i, name)
 
@@ -100,6 +113,8 @@ class CannedAnswers(Check):
         self.seen += other.seen
         self.where.merge(other.where)
         self.texts.update(other.texts)
+        for name, lengths in other.lengths.items():
+            self.lengths[name].update(lengths)
         for name, known in other.prompts.items():
             for both, key in known.items():
                 self._count(name, both, key)
@@ -117,6 +132,9 @@ class CannedAnswers(Check):
                     value = {"count": n, "of": total, "text": text, "failed": FAILED.search(text) is not None}
                     value["asked"] = bool({*words(name)} & ANSWERS) or name in self.talks
                     value["where"] = self.where.of((name, key))
+                    if name in self.lengths:
+                        lengths = self.lengths[name]
+                        value["notice"] = is_notice(text, lengths[key], statistics.median(lengths.values()))
                     yield Fact(CANNED, value, self.evidence(), {"field": name, "rank": rank})
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
@@ -126,8 +144,9 @@ class CannedAnswers(Check):
                 beside = escaped(self.pairs[0][1])
                 text = f"{name}: the very same text stands in {v['count']:,} of {number(v['of'], 'sample')}, each time with another {beside}: "
                 text += f"{escaped(v['text'])!r}; most others occur once"
-                fix = f"drop these samples, or fetch each {name} again: a site probably showed this text in its place"
-                yield finding("suspicious-text", "warning", text, fact, fix, v["where"], v["count"])
+                fix = f"read this text: if a site showed it in place of the {name}, drop these samples or fetch them again"
+                weight: Severity = "warning" if v["notice"] else "info"
+                yield finding("suspicious-text", weight, text, fact, fix, v["where"], v["count"])
                 continue
             severity: Severity = "warning" if v["failed"] else "info"
             what = ", and looks like the message of a service that failed" if v["failed"] else ""
@@ -137,6 +156,12 @@ class CannedAnswers(Check):
             fix = f"drop these samples, or generate the {one}s again: a model learns to produce this one whatever the "
             fix += "prompt" if v["asked"] else "input"
             yield finding("suspicious-text", severity, text, fact, fix, v["where"], v["count"])
+
+
+def is_notice(text: str, length: int, usual: float) -> bool:
+    """Whether a document that recurs is what a site showed in place of others, and not one with several summaries: it is far shorter than
+    they usually are, or brief and in the words of a notice."""
+    return length * FAR <= usual or (length <= BRIEF and bool(FAILED.search(text) or NOTICE.search(text)))
 
 
 CHECK = CannedAnswers

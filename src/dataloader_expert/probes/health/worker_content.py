@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from dataloader_expert.conclusions import MAX_PLACES
+from dataloader_expert.conclusions import MAX_PLACES, number
 from dataloader_expert.facts import Fact, Quantity, Unknown
 from dataloader_expert.probes.base import Bench, Observation, Probe, evidence, hangs
 from dataloader_expert.probes.health.generators import RESEEDED
@@ -57,7 +57,9 @@ class WorkerContent(Probe):
         until = bench.until(self.share, self.most_s) or time.monotonic() + self.most_s
         size = len(served.dataset)
         drawn = np.random.default_rng(bench.seed).choice(size, min(size, MOST), replace=False).tolist()
-        here, random = _here(bench, served.dataset, drawn, time.monotonic() + HERE_SHARE * (until - time.monotonic()))
+        here, random, failed = _here(
+            bench, served.dataset, drawn, time.monotonic() + HERE_SHARE * (until - time.monotonic())
+        )
         if random and bench.facts.find(REWRITTEN) is None:  # else it was told by the probe of caches
             found = changed(source.dataset, random, len(here) + len(random), self.name)  # type: ignore[attr-defined]
             yield from (
@@ -65,7 +67,8 @@ class WorkerContent(Probe):
             )  # others may draw from an unknown generator
         if random or len(here) < min(LEAST, size):
             slow = "samples take too long to read any again: raise budget_s"
-            why = "reading a sample twice gives different content" if random else slow
+            raised = f"reading samples again raised errors in {number(failed, 'sample')}"
+            why = "reading a sample twice gives different content" if random else raised if failed else slow
             yield Unknown("reading in worker processes", why)
             return
         order = sorted(here) * THERE
@@ -102,10 +105,11 @@ class WorkerContent(Probe):
         )
 
 
-def _here(bench: Bench, dataset: Any, indices: list[int], until: float) -> tuple[dict[int, str], list[int]]:
-    """Digests of the samples that read the same twice in this process, and those that did not."""
+def _here(bench: Bench, dataset: Any, indices: list[int], until: float) -> tuple[dict[int, str], list[int], int]:
+    """Digests of the samples that read the same twice in this process, those that did not, and how many raised an error."""
     found: dict[int, str] = {}
     random: list[int] = []
+    failed = 0
     for index in indices:
         if time.monotonic() > until:
             break
@@ -113,13 +117,14 @@ def _here(bench: Bench, dataset: Any, indices: list[int], until: float) -> tuple
         try:
             words = {word_of(dataset[index]) for _ in range(HERE)}
         except Exception:  # the scan has said which samples raise
+            failed += 1
             continue
         if len(words) == 1:
             found[index] = words.pop()
         else:
             random.append(index)
     bench.at(-1)
-    return found, random
+    return found, random, failed
 
 
 PROBES = (WorkerContent,)

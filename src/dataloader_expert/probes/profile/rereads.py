@@ -148,7 +148,7 @@ def word_of(sample: Any) -> str:
     from dataloader_expert.checks.common.fingerprint import content, digest64
     from dataloader_expert.sources.items import items_of
 
-    parts = [digest64(content(v.detach().cpu().numpy() if hasattr(v, "detach") else v)) for _, v in items_of(sample)]
+    parts = [digest64(content(v)) for _, v in items_of(sample)]
     return ".".join(map(str, parts))
 
 
