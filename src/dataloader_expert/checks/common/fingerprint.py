@@ -285,7 +285,7 @@ def mixed(x: Any) -> Any:
 
 def content(value: Any) -> bytes:
     """A value's content as bytes, apart from how it was stored."""
-    return _read(value).content
+    return _of_one(value) if parts_of(value) is None else _read(value).content
 
 
 def is_unknown(value: Any) -> bool:
