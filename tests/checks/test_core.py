@@ -56,3 +56,8 @@ def test_reasons_for_a_missing_answer_go_with_the_nines() -> None:
         assert placeholders(*levels) == sorted(marks)
     assert placeholders(*np.unique([*answers, *[88] * 5], return_counts=True)) == []
     assert placeholders(*np.unique([*range(18, 98), *[98, 99] * 5], return_counts=True)) == []
+
+
+def test_a_number_of_three_hundred_digits_is_no_mark() -> None:
+    """Seen: 1e308 among others was an overflow, and the statistics of all fields were lost."""
+    assert placeholders(np.array([1.0, 2.0, 3.0, 1e308]), np.array([9, 9, 9, 1])) == []

@@ -110,3 +110,12 @@ def test_a_label_that_cannot_be_read_is_named(tmp_path: Path, unreadable: Any) -
     (tmp_path / "train.jsonl").write_text("\n".join([*lines[:7], lines[7][:-4], *lines[8:]]))
     with pytest.raises(RuntimeError, match=r"the label of sample 7 cannot be read: train.jsonl: parse-error"):
         open_dataset(tmp_path, unreadable=unreadable).labels()
+
+
+def test_a_text_that_joins_several_labels_is_no_class(tmp_path: Path) -> None:
+    """Seen: each combination became a class of its own, and what split the text failed on its index."""
+    cells = ["Edema|Mass", "Mass", "Edema", "Edema|Cyst", "Cyst|Mass"] * 10
+    rows = "\n".join(["x,findings", *(f"{i * 7 % 50},{cell}" for i, cell in enumerate(cells))])
+    (tmp_path / "rows.csv").write_text(rows, encoding="utf-8")
+    opened = open_dataset(tmp_path / "rows.csv", label="findings")
+    assert opened.classes is None and opened[0]["findings"] == "Edema|Mass"

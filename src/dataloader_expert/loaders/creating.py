@@ -25,6 +25,7 @@ from dataloader_expert.samplers import BlockShuffleSampler
 from dataloader_expert.samplers.rules import at_least, given, one_of
 from dataloader_expert.sources.arrays import Unequal
 from dataloader_expert.sources.base import Source
+from dataloader_expert.sources.joined_labels import mark_of
 from dataloader_expert.sources.table_fields import MAX_CLASSES
 
 logger = logging.getLogger(__name__)
@@ -181,7 +182,8 @@ def open_dataset(
 
     if find or (classes is None and names is None and _has_named_classes(opened)):
         names = classes_of(whole())
-        names = names if find or len(names) <= MAX_CLASSES else None
+        few = len(names) <= MAX_CLASSES and mark_of(names) is None  # a text that joins several labels is no class
+        names = names if find or few else None
     made = SourceDataset(opened, size, names, nullable, unreadable=unreadable, channels=channels, transform=transform)
     if names is None and opened.label in made.nullable and _numbers_classes(whole()):
         return made.with_missing_class()

@@ -36,6 +36,8 @@ MINUS_ONE, COUNTS, OFTEN, SMALL = -1.0, 10, 2, 2.0
 to ``SMALL``."""
 REASONS = 3
 """How far below the nines other reasons are numbered."""
+MOST_DIGITS = 16
+"""Digits of whole numbers from which on not each is a float."""
 LOOKED_AT = 32
 """Distinct values at either end among which placeholders are looked for."""
 AS_MISSING = "treat as missing"
@@ -161,7 +163,7 @@ def goes_with_nines(value: float, known: set[float]) -> bool:
     """Whether a number stands for another reason why a value is missing, beside the nines among those known: refused is 99, and 98, or 88, who
     does not know."""
     digits = f"{abs(value):.0f}" if math.isfinite(value) and value.is_integer() else ""
-    nines = math.copysign(10.0 ** len(digits) - 1, value) if len(digits) > 1 else 0.0
+    nines = math.copysign(10.0 ** len(digits) - 1, value) if 1 < len(digits) < MOST_DIGITS else 0.0
     return nines in known and (abs(nines - value) <= REASONS or set(digits) in ({"7"}, {"8"}))
 
 

@@ -25,11 +25,11 @@ from dataloader_expert.checks.common.places import Places
 from dataloader_expert.checks.common.scores import RATINGS
 from dataloader_expert.checks.common.sound_only import sound_only
 from dataloader_expert.checks.common.wording import ABSENT
-from dataloader_expert.checks.labels.joined_labels import mark_of
 from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, number, verb
 from dataloader_expert.errors import escaped, listed
 from dataloader_expert.facts import Fact, Facts, Json, Quantity, Unknown
 from dataloader_expert.sources.base import Block, Column
+from dataloader_expert.sources.joined_labels import mark_of
 from dataloader_expert.sources.layout import COUNTS, PREDICTED
 from dataloader_expert.sources.roles import GROUP_WORDS, WHAT, WHO, is_identifier, words
 

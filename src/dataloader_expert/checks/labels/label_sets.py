@@ -12,12 +12,12 @@ from typing import Any
 
 from dataloader_expert.checks.base import LABEL_SETS, LABELS_EACH, Check, Context
 from dataloader_expert.checks.common.places import Places
-from dataloader_expert.checks.labels.joined_labels import mark_of, parts_of
 from dataloader_expert.conclusions import Finding, finding, number, verb
 from dataloader_expert.errors import escaped, listed
 from dataloader_expert.facts import Fact, Facts, Json
 from dataloader_expert.sources.arrays import has_boxes
 from dataloader_expert.sources.base import Block, Column, Field
+from dataloader_expert.sources.joined_labels import mark_of, parts_of
 from dataloader_expert.sources.roles import words
 
 NAMED = {
