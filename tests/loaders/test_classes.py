@@ -88,8 +88,8 @@ def test_classes_are_taken_from_any_iterable(tmp_path: Path) -> None:
     names = {"yes": "Yes", "no": "No"}
     for given in (names, names.keys(), iter(names), ["yes", "no"]):
         assert open_dataset(made, classes=given).classes == ["yes", "no"]
-    for wrong in ("yes", 2):
-        with pytest.raises(TypeError, match=r"classes is .*; it must be a list of names, or 'found'"):
+    for wrong, error in (("yes", ValueError), (2, TypeError)):
+        with pytest.raises(error, match=r"classes is .*; it must be a list of names, or 'found'"):
             open_dataset(made, classes=wrong)  # type: ignore[arg-type]  # the point
 
 

@@ -160,8 +160,8 @@ def open_dataset(
             is not only guessed. A label that is none of them raises on access.
 
     Raises:
-        TypeError: if ``classes`` is neither ``"found"`` nor a collection of names.
-        ValueError: as of :class:`SourceDataset`; for arrays that are to be read row by row and differ in length.
+        TypeError: if ``classes`` is no collection.
+        ValueError: as of :class:`SourceDataset`; for ``classes`` that is a text other than ``"found"``; for arrays that are to be read row by row and differ in length.
         RequestError: ``source-not-found``, ``format-unknown``, ``label-not-found`` or ``invalid-argument``.
     """
     from dataloader_expert.sources.registry import open_source
@@ -195,7 +195,8 @@ def _names_of(classes: Any) -> tuple[tuple[str, ...] | None, bool]:
     if isinstance(classes, str) and classes == "found":
         return None, True
     if isinstance(classes, str) or not isinstance(classes, Iterable):
-        raise TypeError(f"classes is {classes!r}; it must be a list of names, or 'found'")
+        wrong = ValueError if isinstance(classes, str) else TypeError
+        raise wrong(f"classes is {classes!r}; it must be a list of names, or 'found'")
     return tuple(classes), False
 
 
