@@ -32,7 +32,7 @@ def found_in(check: str, data: Data) -> dict[str, Finding] | str:
     """What a check finds in a row, or how it fails: the rows after it are judged all the same."""
     try:
         return judged(check, data)
-    except Exception:
+    except Exception:  # whatever a check raises is told with its row
         return traceback.format_exc()
 
 

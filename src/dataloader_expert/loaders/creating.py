@@ -161,7 +161,8 @@ def open_dataset(
 
     Raises:
         TypeError: if ``classes`` is no collection.
-        ValueError: as of :class:`SourceDataset`; for ``classes`` that is a text other than ``"found"``; for arrays that are to be read row by row and differ in length.
+        ValueError: as of :class:`SourceDataset`; for ``classes`` that is a text other than ``"found"``; for arrays that are
+            to be read row by row and differ in length.
         RequestError: ``source-not-found``, ``format-unknown``, ``label-not-found`` or ``invalid-argument``.
     """
     from dataloader_expert.sources.registry import open_source

@@ -69,7 +69,7 @@ def test_a_sample_that_filled_a_cache_for_its_neighbours_is_not_slow() -> None:
             if self.kept != index // 8:
                 self.kept = index // 8
                 loads.append(index)
-                time.sleep(0.02)
+                time.sleep(0.02)  # a slice that is read anew is slow
             return index
 
     served.dataset = Slices()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
-from dataloader_expert.checks.base import Check
+from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.common.drawn import Drawn
 from dataloader_expert.checks.common.rows_kept import at_of
 from dataloader_expert.sources.base import Block
@@ -47,3 +47,21 @@ class DrawnRows(Check):
         self.drawn.merge(other.drawn)
         for mine, theirs in zip(self.beside, other.beside, strict=True):
             mine.merge(theirs)
+
+
+class DrawnField(DrawnRows):
+    """Looks at drawn samples of one field. A member chooses the field, and says at most how many samples."""
+
+    most: ClassVar[int]
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self.field = self.chosen(context)
+        self.drawn, self.needs = Drawn(self.most), [self.field]
+
+    @abstractmethod
+    def chosen(self, context: Context) -> str:
+        """The field's name; empty if no field fits, and there is nothing to check."""
+
+    def applies(self) -> bool:
+        return bool(self.field)

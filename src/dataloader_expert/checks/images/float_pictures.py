@@ -17,7 +17,8 @@ def sides_of(field: Field) -> tuple[int, int] | None:
     if field.kind not in ("image", "array") or "float" not in field.dtype or len(field.shape) != 3:
         return None
     sides = field.shape[1:] if field.shape[0] in (1, 3) else field.shape[:2] if field.shape[2] in (1, 3) else ()
-    return (sides[0], sides[1]) if sides and min(n or 0 for n in sides) >= SMALLEST else None  # type: ignore[return-value]
+    height, width = (n or 0 for n in sides or (0, 0))  # a side that varies is none
+    return (height, width) if min(height, width) >= SMALLEST else None
 
 
 def marked_picture(context: Context) -> tuple[str, str] | None:

@@ -11,8 +11,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from dataloader_expert.checks.base import Context
-from dataloader_expert.checks.common.drawn import Drawn
-from dataloader_expert.checks.common.drawn_rows import DrawnRows
+from dataloader_expert.checks.common.drawn_rows import DrawnField
 from dataloader_expert.checks.common.rows_kept import in_order, places
 from dataloader_expert.checks.images.float_pictures import sides_of
 from dataloader_expert.conclusions import Finding, finding
@@ -32,17 +31,12 @@ TWICE, HALF_OFF = 1 / WHITE**2, 0.2
 """How far levels are apart that were divided twice, and by which part of it numbers of two bytes may be off."""
 
 
-class PixelScale(DrawnRows):
+class PixelScale(DrawnField):
     ids = ("value-range-mismatch",)
+    most = KEPT
 
-    def __init__(self, context: Context) -> None:
-        super().__init__(context)
-        self.field = next((f.name for f in context.fields if sides_of(f) is not None and f.name != context.label), "")
-        self.drawn = Drawn(KEPT)
-        self.needs = [self.field]
-
-    def applies(self) -> bool:
-        return bool(self.field)
+    def chosen(self, context: Context) -> str:
+        return next((f.name for f in context.fields if sides_of(f) is not None and f.name != context.label), "")
 
     def kept(self, block: Block, rows: Any) -> dict[str, Any]:
         import numpy as np

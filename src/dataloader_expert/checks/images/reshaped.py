@@ -10,8 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from dataloader_expert.checks.base import Context
-from dataloader_expert.checks.common.drawn import Drawn
-from dataloader_expert.checks.common.drawn_rows import DrawnRows
+from dataloader_expert.checks.common.drawn_rows import DrawnField
 from dataloader_expert.checks.common.rows_kept import in_order, places, split_of
 from dataloader_expert.conclusions import Finding, finding, number, verb
 from dataloader_expert.errors import escaped
@@ -26,21 +25,16 @@ BESIDE, ALONE, FEWEST, CLEAR = 1.2, 1.6, 10, 0.95
 the fewest of a split; and the least share of them that are rougher at all."""
 
 
-class Reshaped(DrawnRows):
+class Reshaped(DrawnField):
     ids = ("layout-mismatch",)
+    most = KEPT
 
-    def __init__(self, context: Context) -> None:
-        super().__init__(context)
+    def chosen(self, context: Context) -> str:
         found = [
             f for f in context.fields if f.kind in ("image", "array") and len(f.shape) == 3 and f.name != context.label
         ]
         found = [f for f in found if None not in f.shape and min(n or 0 for n in (f.shape[0], f.shape[2])) <= CHANNELS]
-        self.field = found[0].name if len(found) == 1 else ""
-        self.drawn = Drawn(KEPT)
-        self.needs = [self.field]
-
-    def applies(self) -> bool:
-        return bool(self.field)
+        return found[0].name if len(found) == 1 else ""
 
     def kept(self, block: Block, rows: Any) -> dict[str, Any]:
         import numpy as np

@@ -11,8 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from dataloader_expert.checks.base import Context
-from dataloader_expert.checks.common.drawn import Drawn
-from dataloader_expert.checks.common.drawn_rows import DrawnRows
+from dataloader_expert.checks.common.drawn_rows import DrawnField
 from dataloader_expert.checks.common.rows_kept import digests_by_name, in_order, places
 from dataloader_expert.checks.common.spectra import fast, power, stacks
 from dataloader_expert.conclusions import Finding, finding, number, verb
@@ -38,17 +37,12 @@ ONE_LENGTH, NEAR = 0.5, 0.2
 RATES = (8_000, 11_025, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000)
 
 
-class Recordings(DrawnRows):
+class Recordings(DrawnField):
     ids = ("silent-audio", "header-mismatch")
+    most = KEPT
 
-    def __init__(self, context: Context) -> None:
-        super().__init__(context)
-        self.field = next((f.name for f in context.fields if f.kind == "audio"), "")
-        self.drawn = Drawn(KEPT)
-        self.needs = [self.field]
-
-    def applies(self) -> bool:
-        return bool(self.field)
+    def chosen(self, context: Context) -> str:
+        return next((f.name for f in context.fields if f.kind == "audio"), "")
 
     def kept(self, block: Block, rows: Any) -> dict[str, Any]:
         import numpy as np
