@@ -53,7 +53,8 @@ def test_nothing_is_far_off_where_nothing_is_measured(case: str, tmp_path: Path)
     rng = np.random.default_rng()
     x = rng.normal(0, 1, (N, 6)).astype(np.float32)
     np.savez(tmp_path / "data.npz", **{name: make(rng), "features": x, "y": rng.integers(0, 3, N)})
-    told = [f for f in scan(tmp_path, tmp_path).findings if f.code in codes]
+    # one of 2,400 normal values lies far off in a few seeds of a thousand, and that may be said
+    told = [f for f in scan(tmp_path, tmp_path).findings if f.code in codes and not f.message.startswith("features:")]
     assert not told, told
 
 
