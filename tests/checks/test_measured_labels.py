@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dataloader_expert.checks.labels.classes import quantities
+from dataloader_expert.checks.labels.quantities import quantities
 from dataloader_expert.conclusions import Finding
 from tests.checks.looking import Data, judged
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.base import Source
 from dataloader_expert.sources.delimited import COLUMN, delimiter_of
+from dataloader_expert.sources.groups_in_names import WHOLE, part_of_name
 from dataloader_expert.sources.registry import open_source
-from dataloader_expert.sources.roles import WHOLE, part_of_name
 
 RNG = np.random.default_rng(int.from_bytes(os.urandom(4), "big"))
 

@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from dataloader_expert.sources.base import Role, Roles
-from dataloader_expert.sources.roles import group_in_names
+from dataloader_expert.sources.groups_in_names import group_in_names
 from tests.checks.looking import Data, judged
 from tests.making.scanning import scan
 

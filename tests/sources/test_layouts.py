@@ -19,11 +19,11 @@ from PIL import Image
 from dataloader_expert.errors import Unreadable
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.base import Source
+from dataloader_expert.sources.groups_in_names import classes_in_names
 from dataloader_expert.sources.idx import parse_idx
 from dataloader_expert.sources.layout import read_folders
 from dataloader_expert.sources.magic import IDX_TYPES
 from dataloader_expert.sources.registry import open_source
-from dataloader_expert.sources.roles import classes_in_names
 from tests.making.scanning import scan
 from tests.making.tiny import wav
 

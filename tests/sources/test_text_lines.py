@@ -17,7 +17,7 @@ from dataloader_expert.sources import text_lines
 from dataloader_expert.sources.base import Source
 from dataloader_expert.sources.plain import read_lines
 from dataloader_expert.sources.registry import open_source
-from dataloader_expert.sources.text_lines import sentences
+from dataloader_expert.sources.tagged_lines import sentences
 from tests.making.scanning import scan
 
 RNG = np.random.default_rng()

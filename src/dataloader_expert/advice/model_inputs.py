@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from dataloader_expert.checks.base import STATISTICS
-from dataloader_expert.checks.labels.classes import FEW_NUMBERS
+from dataloader_expert.checks.labels.quantities import FEW_NUMBERS
 from dataloader_expert.facts import Facts
 from dataloader_expert.probes.data.layout import FIELDS
 from dataloader_expert.probes.model.check import MODEL

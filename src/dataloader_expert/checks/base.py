@@ -36,10 +36,11 @@ from dataloader_expert.sources.base import (
     Source,
 )
 from dataloader_expert.sources.chosen import Chosen
+from dataloader_expert.sources.groups_in_names import part_of_name
 from dataloader_expert.sources.layout import BY_FOLDER
 from dataloader_expert.sources.links import Link
 from dataloader_expert.sources.references import References
-from dataloader_expert.sources.roles import is_identifier, part_of_name
+from dataloader_expert.sources.roles import is_identifier
 from dataloader_expert.sources.tagged_words import word_of
 from dataloader_expert.sources.vocabulary import Vocabulary, beside
 

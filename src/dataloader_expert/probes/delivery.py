@@ -6,6 +6,9 @@ import signal
 import time
 from typing import Any
 
+LEAVE_S = 3.0
+"""Seconds that dismissed workers have to finish their current sample."""
+
 
 def in_stock(iterator: Any) -> int:
     """Batches loaded but not yet delivered: in the queue, or held back to keep the order."""

@@ -12,9 +12,10 @@ from typing import Any, ClassVar
 
 from dataloader_expert.facts import Fact, Quantity, Unknown
 from dataloader_expert.probes.base import Bench, Observation, Probe, evidence, in_words
+from dataloader_expert.probes.batch_parts import flat, samples_in
 from dataloader_expert.probes.delivery import ended_at_once, worker_pids
 from dataloader_expert.probes.profile.rereads import word_of
-from dataloader_expert.probes.serving import Serving, flat, samples_in, serving
+from dataloader_expert.probes.serving import Serving, serving
 from dataloader_expert.probes.system.pristine_process import apart
 from dataloader_expert.sources.users import is_users
 

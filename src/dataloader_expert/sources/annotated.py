@@ -11,9 +11,10 @@ from dataloader_expert.sources.arrays import has_boxes
 from dataloader_expert.sources.arrow_columns import listed
 from dataloader_expert.sources.base import PLACED, Block, Column, Field, Roles
 from dataloader_expert.sources.folder_labels import TAKEN, FolderLabels
+from dataloader_expert.sources.groups_in_names import classes_in_names
 from dataloader_expert.sources.label_columns import flags, said_of
 from dataloader_expert.sources.layout import split_in_name
-from dataloader_expert.sources.roles import RANKS, SPLIT_NAMES, as_split, classes_in_names, find_roles, words
+from dataloader_expert.sources.roles import RANKS, SPLIT_NAMES, as_split, find_roles, words
 from dataloader_expert.sources.table_fields import MAX_CLASSES
 from dataloader_expert.sources.table_label import find_label
 from dataloader_expert.sources.targets import (

@@ -10,7 +10,8 @@ from typing import Any
 
 from dataloader_expert.errors import Unreadable
 from dataloader_expert.sources.base import Field, Objects
-from dataloader_expert.sources.layout import label_by_name, split_in_name, without_split
+from dataloader_expert.sources.label_names import label_by_name
+from dataloader_expert.sources.layout import split_in_name, without_split
 
 Header = tuple[str, tuple[int, ...]]
 """dtype as numpy writes it, shape."""

@@ -17,7 +17,8 @@ from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.arrays import OFFSETS, Header, Part, array_field, modality_of, parts_of
 from dataloader_expert.sources.base import Block, Column, Field, Source, Unit
 from dataloader_expert.sources.files import Entry, Listing
-from dataloader_expert.sources.layout import BY_FOLDER, label_by_name, read_folders
+from dataloader_expert.sources.label_names import label_by_name
+from dataloader_expert.sources.layout import BY_FOLDER, read_folders
 from dataloader_expert.sources.samples import spread
 
 NEARLY_ALL = 0.8

@@ -30,15 +30,8 @@ from dataloader_expert.sources.dialects import Dialect, called_as, sniff_dialect
 from dataloader_expert.sources.files import Entry, Listing
 from dataloader_expert.sources.key_lists import divide
 from dataloader_expert.sources.label_columns import are_lists, numbers_listed
-from dataloader_expert.sources.layout import (
-    BY_FOLDER,
-    BY_NAME,
-    PART_WORDS,
-    label_by_name,
-    splits_of_files,
-    splits_of_suffixes,
-    tokens,
-)
+from dataloader_expert.sources.label_names import BY_NAME, label_by_name
+from dataloader_expert.sources.layout import BY_FOLDER, PART_WORDS, splits_of_files, splits_of_suffixes, tokens
 from dataloader_expert.sources.leading_zeros import LostZeros, lost_zeros
 from dataloader_expert.sources.lines import BlankEnd, record_ranges, without_blank_end, without_closing_remark
 from dataloader_expert.sources.other_tables import (

@@ -12,10 +12,11 @@ from dataloader_expert.errors import escaped
 from dataloader_expert.sources.arrow_columns import listed
 from dataloader_expert.sources.base import Roles
 from dataloader_expert.sources.dialects import Dialect
-from dataloader_expert.sources.layout import is_form, label_by_name, read_folders, tokens, without_shared_beginning
+from dataloader_expert.sources.groups_in_names import WHOLE, group_of_files
+from dataloader_expert.sources.label_names import label_by_name
+from dataloader_expert.sources.layout import is_form, read_folders, tokens, without_shared_beginning
 from dataloader_expert.sources.lines import Range
 from dataloader_expert.sources.other_tables import QRELS, RELEVANCE, stem_of
-from dataloader_expert.sources.roles import WHOLE, group_of_files
 
 _STEP = re.compile(r"\d+$")
 MOST_NAMED = 10

@@ -18,6 +18,7 @@ from dataloader_expert.sources.cells import is_number
 from dataloader_expert.sources.csv import Csv
 from dataloader_expert.sources.dialects import ONE_CHARACTER, Dialect, sniff_dialect
 from dataloader_expert.sources.files import Entry, Listing, is_beside
+from dataloader_expert.sources.groups_in_names import WHOLE, group_of_files
 from dataloader_expert.sources.layout import (
     PART_WORDS,
     SPLITS,
@@ -30,7 +31,7 @@ from dataloader_expert.sources.layout import (
 from dataloader_expert.sources.lines import MOST_ODD, byte_order_mark, record_ranges
 from dataloader_expert.sources.magic import NUMBERS_AND_NAME, REMARKS
 from dataloader_expert.sources.other_tables import folds_aside, without_folds
-from dataloader_expert.sources.roles import GROUP_WORDS, WHOLE, group_of_files
+from dataloader_expert.sources.roles import GROUP_WORDS
 from dataloader_expert.sources.table_label import REPEATED
 
 HEAD = 1 << 16

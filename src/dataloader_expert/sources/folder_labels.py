@@ -10,8 +10,10 @@ from typing import Any
 from dataloader_expert.errors import Unreadable, escaped
 from dataloader_expert.sources.annotations.record import NAMELESS, folder_of
 from dataloader_expert.sources.base import Column, Field, Source, Unit
-from dataloader_expert.sources.layout import PARTS, is_part, label_by_name
-from dataloader_expert.sources.roles import classes_in_names, words
+from dataloader_expert.sources.groups_in_names import classes_in_names
+from dataloader_expert.sources.label_names import PARTS, label_by_name
+from dataloader_expert.sources.layout import is_part
+from dataloader_expert.sources.roles import words
 from dataloader_expert.sources.targets import CALLED, same_class
 
 NEARLY_ALL, MOSTLY = 0.95, 0.85

@@ -19,7 +19,8 @@ from dataloader_expert.sources.base import Block, Source, Unit
 from dataloader_expert.sources.bundle import NEARLY_ALL, Bundle
 from dataloader_expert.sources.files import Entry, Listing
 from dataloader_expert.sources.hdf5_file import VARYING, Stored, opened, row_bytes, taken, walked
-from dataloader_expert.sources.layout import SPLITS, label_by_name, split_in_name
+from dataloader_expert.sources.label_names import label_by_name
+from dataloader_expert.sources.layout import SPLITS, split_in_name
 
 RANGE_BYTES = 4 << 20
 MANY = 8

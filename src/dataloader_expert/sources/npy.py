@@ -16,8 +16,8 @@ from dataloader_expert.sources.arrays import DATA, Header, Part, array_field, mo
 from dataloader_expert.sources.base import Block, Column, Field, Source, Unit
 from dataloader_expert.sources.bundle import NEARLY_ALL, declared_classes
 from dataloader_expert.sources.files import Entry, Listing
+from dataloader_expert.sources.label_names import label_by_name
 from dataloader_expert.sources.layout import (
-    label_by_name,
     read_folders,
     split_in_name,
     split_of_folder,

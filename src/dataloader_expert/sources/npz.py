@@ -17,7 +17,8 @@ from dataloader_expert.sources.base import Unit
 from dataloader_expert.sources.bombs import no_inflation
 from dataloader_expert.sources.bundle import DAMAGED, Bundle
 from dataloader_expert.sources.files import Entry
-from dataloader_expert.sources.layout import label_by_name, without_split
+from dataloader_expert.sources.label_names import label_by_name
+from dataloader_expert.sources.layout import without_split
 from dataloader_expert.sources.npy_header import ObjectArray, parse_npy
 from dataloader_expert.sources.stored_zip import stored
 

@@ -24,7 +24,7 @@ from dataloader_expert.sources.as_constructed import Before, Made
 from dataloader_expert.sources.base import Block, Column, Source, Unit
 from dataloader_expert.sources.given import noted
 from dataloader_expert.sources.items import items_of
-from dataloader_expert.sources.layout import label_by_name
+from dataloader_expert.sources.label_names import label_by_name
 from dataloader_expert.sources.opened import below
 from dataloader_expert.sources.split_datasets import NAMES, Joined, dataset_of, loaded, one_of, parts_of, training_of
 from dataloader_expert.sources.table_fields import field_of

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-import re
-import unicodedata
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from importlib.metadata import entry_points
@@ -15,7 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
-from dataloader_expert.errors import Aside, NothingReadable, RequestError, Unreadable, escaped, fields_are, listed
+from dataloader_expert.errors import Aside, NothingReadable, RequestError, Unreadable, escaped, fields_are
 from dataloader_expert.facts import Unknown
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.absent import absent_parts
@@ -23,14 +21,13 @@ from dataloader_expert.sources.annotations.divided import MOST_BYTES as MOST_LIS
 from dataloader_expert.sources.annotations.divided import lists_of_splits
 from dataloader_expert.sources.annotations.reading import annotations_of
 from dataloader_expert.sources.annotations.voc import KIND as VOC
-from dataloader_expert.sources.annotations.yolo import KIND as YOLO
-from dataloader_expert.sources.base import Field, Source, Unit
+from dataloader_expert.sources.asked_splits import in_no_split, with_asked
+from dataloader_expert.sources.base import Source, Unit
 from dataloader_expert.sources.chosen import chosen
 from dataloader_expert.sources.class_names import with_class_names
 from dataloader_expert.sources.company import (
     TABLES,
     called_after,
-    in_each_folder,
     kind_of_rows,
     kind_of_samples,
     kind_of_stores,
@@ -42,39 +39,31 @@ from dataloader_expert.sources.company import (
 from dataloader_expert.sources.copies import idle_files
 from dataloader_expert.sources.declared_splits import with_declared, with_listed
 from dataloader_expert.sources.files import Entry, Listing, in_meta, is_beside, is_project, list_files
+from dataloader_expert.sources.foreign import (
+    FEWEST_LINES,
+    NOTES,
+    STRAYS,
+    TOLD,
+    called_suffix,
+    foreign_files,
+)
 from dataloader_expert.sources.json_records import divided_by_lists
 from dataloader_expert.sources.key_lists import text_lists
-from dataloader_expert.sources.layout import VALIDATION, is_form, split_in_name, written_names
-from dataloader_expert.sources.magic import BRAT, SUFFIXES, TEXT_FORMATS, of_single_bytes, suffix_of
-from dataloader_expert.sources.other_tables import stem_of
-from dataloader_expert.sources.packed import unpacked_name
+from dataloader_expert.sources.layout import is_form, split_in_name
+from dataloader_expert.sources.magic import BRAT, SUFFIXES, TEXT_FORMATS
+from dataloader_expert.sources.odd_names import collisions, odd_names
 from dataloader_expert.sources.pairing import READ, Pairing, pair
-from dataloader_expert.sources.subset import Subset
 from dataloader_expert.sources.table_log import without_replaced
 from dataloader_expert.sources.text_tables import guessed_as_texts, have_documents, told_as_tables
 from dataloader_expert.sources.unread_formats import unread_format
 
 GROUP = "dataloader_expert.sources"
-NOTES = ("YAML", "text", "json", VOC)
-"""Kinds of files that may describe a data set."""
-TOLD = {*NOTES, *TEXT_FORMATS, "csv", "tsv", "jsonl", YOLO}
-"""Kinds of files that may say something of samples."""
-RECORDS = ("json", "jsonl")
-"""Kinds of files that hold records, of which each may be of a sample."""
 TWINS = {*TEXT_FORMATS, SUFFIXES[".ts"]}
 """Formats that archives keep beside the same data in plain text. Others, such as MATLAB's, may hold what texts only describe."""
 OF_ROWS = {"spreadsheet", "statistics package", "database", "ARFF", "LIBSVM", "ORC", "Avro"}
 """Kinds of tables that are not read, and that other programs export."""
-HOLDING = ("MATLAB", "spreadsheet", "statistics package")
-"""Kinds that are not read, of which a few files beside samples rather say something of them than lie there by mistake."""
 DOCUMENTS = ("notebook", "spreadsheet")
 """Kinds that are not read, and may be about the data however large they are."""
-STRAYS = 3
-"""So many notes beside data of one kind leave no doubt what is meant: they are told as foreign files."""
-MOST_LINES, FEWEST_LINES = 1 << 24, 20
-"""Bytes of the largest text whose lines are counted, and the fewest lines that are as many as samples by no chance."""
-CALLED_SO = {("json", "jsonl"), ("text", "jsonl"), ("tsv", "text")}
-"""What names often say, and what is there: lines of JSON, and tagged tokens."""
 ALSO = dict.fromkeys(("coco", "yolo", "voc"), "image-folder")
 """Other names of formats, each read as one that finds such annotations by itself."""
 
@@ -157,7 +146,7 @@ def open_source(ref: SourceRef, unknowns: list[Unknown]) -> Source:
         in_shards = source.in_shards or _of_many(source.units)
         counts = {source.samples, *source.splits.values()} if source.label is None and not in_shards else set()
         counts = {n for n in counts if n >= FEWEST_LINES}
-        foreign = _foreign(listing, kinds, beside, company, in_shards, counts)
+        foreign = foreign_files(listing, kinds, beside, company, in_shards, counts)
         unread = {problem.where.get("file") for problem in foreign}
         read = {e.path.rpartition(".")[0] for e in data if source.in_shards}  # others called so are noted as such
         others = [e for e in listing.entries if e.path in unread and e.kind not in kinds]
@@ -166,26 +155,13 @@ def open_source(ref: SourceRef, unknowns: list[Unknown]) -> Source:
         source.problems = [
             *(p for p in listing.problems if p.where.get("file") not in getattr(source, "may_be_empty", ())),
             *foreign,
-            *_collisions(listing),
-            *_odd_names(listing),
+            *collisions(listing),
+            *odd_names(listing),
             *source.problems,
         ]
-        unknowns += _in_no_split(source)
+        unknowns += in_no_split(source)
         with_class_names(source, listing, ref.label or source.label)
-    if ref.split is not None:
-        named = {*source.splits, *(source.roles.splits.values() if source.roles is not None else ())}
-        ref = replace(ref, split=_called_here(ref.split, named))
-    if ref.split is not None:
-        if ref.split in source.splits:
-            source.keep_split(ref.split)
-        elif source.roles is not None and ref.split in source.roles.splits.values():
-            source = Subset(source, ref.split)
-        elif own := [unit for unit in source.units if _is_called(unit, ref.split, bool(source.splits))]:
-            source.units = own  # asked for by the name that the files have
-        elif not source.split_by(ref.split):
-            raise _no_split(ref.split, source)
-    if ref.train is not None:
-        _call_train(ref.train, source, kept=ref.split is not None)
+    source = with_asked(source, ref.split, ref.train)
     if ref.label is not None:
         names = [f.name for f in source.fields]
         if ref.label not in names:
@@ -199,75 +175,6 @@ def open_source(ref: SourceRef, unknowns: list[Unknown]) -> Source:
         if source.roles is not None:
             source.roles = source.roles.without(ref.label)
     return source if ref.columns is None else chosen(source, ref.columns, ref.label)
-
-
-def _called_here(split: str, there: Collection[str]) -> str:
-    """The split as it is called here, where the one for validation has another of its usual names."""
-    others = sorted(VALIDATION & {*there}) if split in VALIDATION - {*there} else []
-    return others[0] if len(others) == 1 else split
-
-
-def _is_called(unit: Unit, split: str, divided: bool) -> bool:
-    """Whether a unit's file has the name of a split as asked for; ``divided``: others are in splits, beside which a whole file may be one
-    that no usual word names, such as ``live.parquet``."""
-    if unit.split is not None:
-        return split in written_names(unit.file)
-    return divided and split == unit.file.rpartition("/")[2].partition(".")[0]
-
-
-def _call_train(name: str, source: Source, kept: bool) -> None:
-    """Renames the split ``name`` to ``train``, the name that all checks use. ``kept``: only one split, perhaps another, was kept.
-
-    Raises:
-        RequestError: ``invalid-argument`` for a split that does not exist, or if another one is called ``train``.
-    """
-    splits = source.roles.splits if source.roles is not None else {}
-    named = {*source.splits, *splits.values()}
-    written = {unit.split for unit in source.units if unit.split is not None and name in written_names(unit.file)}
-    if name not in named and len(written) == 1:
-        [name] = written
-    if name not in named:
-        if kept:
-            return
-        raise _no_split(name, source)
-    if name != "train" and "train" in named:
-        raise RequestError(
-            "invalid-argument", f"train_split is {escaped(name)}, but another split is called train; rename that one"
-        )
-    source.units = [replace(unit, split="train") if unit.split == name else unit for unit in source.units]
-    if source.roles is not None and name in splits.values():
-        renamed = {value: "train" if split == name else split for value, split in splits.items()}
-        source.roles = replace(source.roles, splits=renamed)
-
-
-def _in_no_split(source: Source) -> list[Unknown]:
-    """What is told of files outside the splits that all others are in."""
-    outside = {unit.file: 0 for unit in source.units if unit.split is None}
-    if not source.splits or not outside:
-        return []
-    samples = sum(unit.samples for unit in source.units if unit.split is None)
-    names = sorted({file.rpartition("/")[2].partition(".")[0] for file in outside})
-    way = f"; pass split={escaped(names[0])} for them alone" if len(names) == 1 else ""
-    text = f"{samples:,} samples, in files such as {escaped(next(iter(outside)), 60)}, are in none of the splits{way}"
-    return [Unknown("splits", text)]
-
-
-def _no_split(split: str, source: Source) -> RequestError:
-    named = source.splits or (dict.fromkeys(source.roles.splits.values()) if source.roles is not None else {})
-    there = ", ".join(map(escaped, named)) or "none"
-    able = [f.name for f in source.fields if not f.shape and _may_name_splits(f) and f.name != source.label]
-    or_field = (
-        f"; or name the field that holds each sample's split, one of: {listed(able)}" if able and source.roles else ""
-    )
-    or_all = "" if named else "; leave split out to read all samples"
-    return RequestError(
-        "invalid-argument", f"split {escaped(split)} does not exist; splits are: {there}{or_all}{or_field}"
-    )
-
-
-def _may_name_splits(field: Field) -> bool:
-    """Whether the values of a field may be splits: few texts or whole numbers, and no rate."""
-    return field.name != "sample_rate" and (field.kind in ("category", "boolean") or "int" in field.dtype)
 
 
 class _Chosen(NamedTuple):
@@ -379,7 +286,7 @@ def _chosen(listing: Listing, ref: SourceRef, known: dict[str, type[Source]]) ->
 def _beside_unread(data: list[Entry], unread: list[Entry]) -> str:
     """What to do where the data are in a format that is not read, and what is readable only says something of them."""
     kind, n = Counter(e.kind for e in unread).most_common(1)[0]
-    suffixes = sorted({_suffix(e.path) for e in unread if e.kind == kind} - {""})[:3]
+    suffixes = sorted({called_suffix(e.path) for e in unread if e.kind == kind} - {""})[:3]
     which = f" ({', '.join(map(escaped, suffixes))})" if kind is None and suffixes else ""
     verb = "hold" if n > 1 else "holds"
     are = "are" if n > 1 else "is"
@@ -405,7 +312,7 @@ def _kind_meant(data: list[Entry], readable: dict[str, type[Source]]) -> str | N
     if counts["token-bin"] and not any(k in readable for k in counts if k not in ("token-bin", "text", "json")):
         kind = "token-bin"  # beside the text and the script that they were made from
     # a file named like the others with other content is a damaged one of them
-    counts = Counter(kind if SUFFIXES.get(_suffix(e.path)) == kind else e.kind for e in data)
+    counts = Counter(kind if SUFFIXES.get(called_suffix(e.path)) == kind else e.kind for e in data)
     most = counts[kind]
     few = max(1, total // 20) if total > 2 else 0
     notes: set[str | None] = {"text", *TEXT_FORMATS}
@@ -463,18 +370,6 @@ def _of_many(units: Sequence[Unit]) -> bool:
     return any(unit.samples > 1 for unit in units[:8])
 
 
-def _suffix(path: str) -> str:
-    return suffix_of(unpacked_name(path.rsplit("/", 1)[-1]))
-
-
-def _lines_in(listing: Listing, entry: Entry) -> int:
-    """How many lines a small text has; 0 of one that cannot be read."""
-    try:
-        return len(listing.read(entry.path).strip().splitlines()) if 0 < entry.size <= MOST_LINES else 0
-    except Unreadable:
-        return 0
-
-
 def _files(kind: str | None, n: int) -> str:
     files = "file" if n == 1 else "files"
     if kind == VOC:  # of any content: those of VOC are read beside their images
@@ -487,148 +382,3 @@ def _beside_shards(listing: Listing) -> set[str]:
     shards = {e.path.removesuffix(".tar") for e in listing.entries if e.kind == "tar"}
     named = {e.path: e.path.rpartition(".")[0] for e in listing.entries if e.kind != "tar"} if shards else {}
     return {path for path, stem in named.items() if stem in shards or stem.rpartition("_")[0] in shards}
-
-
-def _collisions(listing: Listing) -> list[Unreadable]:
-    """Files and folders whose names differ only in case; each is reported once."""
-    paths = {p for e in listing.entries for p in (e.path, *_folders(e.path))}
-    first: dict[str, str] = {}
-    problems = []
-    for path in sorted(paths):
-        other = first.setdefault(path.casefold(), path)
-        if other != path and not (_folders(path) and _folders(path)[-1] != _folders(other)[-1]):
-            text = f"differs from {escaped(other)} only in case: a case-insensitive file system keeps one of them"
-            problems.append(Unreadable("case-collision", text, file=path))
-    return problems
-
-
-def _odd_names(listing: Listing) -> list[Unreadable]:
-    """Files and folders whose names break scripts, terminals, archives or other file systems."""
-    problems = []
-    told: set[str] = set()
-    forms: set[str] = set()
-    for entry in listing.entries:
-        for path in (*_folders(entry.path), entry.path):
-            name = path.rsplit("/", 1)[-1]
-            why = None if path in told else _odd(name)
-            if (
-                why is not None and name.startswith("-") and name[1:2].isdigit()
-            ):  # a number below 0, if others have such
-                forms = forms or {_with_any_number(one.path.rsplit("/", 1)[-1]) for one in listing.entries}
-                why = None if _with_any_number(name[1:]) in forms else why
-            if why is not None:
-                told.add(path)
-                problems.append(Unreadable("odd-name", f"the name {why}", file=path))
-    return problems
-
-
-def _with_any_number(name: str) -> str:
-    return re.sub(r"\d+", "0", name)
-
-
-_USUAL = re.compile(r"\w[\w.-]{0,99}", re.ASCII)
-
-
-def _odd(name: str) -> str | None:
-    """What is odd about a file's or folder's name; None if nothing is."""
-    if _USUAL.fullmatch(name):
-        return None
-    if any(unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp") for c in name):
-        return "contains unprintable characters or bytes that are not text"
-    if name != unicodedata.normalize("NFC", name):
-        return "has decomposed accents (NFD): systems that compose them (NFC) do not find it"
-    if name.startswith("-"):
-        return "begins with a dash: commands read it as an option"
-    if name != name.strip() or any(part != part.strip() for part in name.rsplit(".", 1)):
-        return "begins or ends with a space"
-    if set(name) & set("\\:*?\"<>|'`"):
-        return "contains a character that shells or other file systems reject"
-    if len(name.encode("utf-8", "surrogateescape")) > 200:
-        return "is over 200 bytes long, which leaves no room for a suffix"
-    return None
-
-
-def _folders(path: str) -> list[str]:
-    """The folders of a path, outermost first."""
-    parts = path.split("/")[:-1]
-    return ["/".join(parts[: i + 1]) for i in range(len(parts))]
-
-
-def _foreign(
-    listing: Listing,
-    kinds: frozenset[str],
-    beside: Collection[str],
-    company: Collection[str],
-    in_shards: bool,
-    counts: Collection[int] = (),
-) -> list[Unreadable]:
-    """Files that belong neither to the data set nor to a sample (``beside``), and files whose name suggests another format than their bytes.
-
-    Texts and tables that lie apart from the samples, or are called after them one by one, say something of them: they are
-    notes, which do no harm where they are. So are a few small ones beside files of many samples each (``in_shards``), unless they are called
-    as these are.
-
-    ``counts``: of samples without a label, all and in each split, of which a text may have a line for each.
-    """
-    problems: list[Unreadable] = []
-    filled = {entry.path.rpartition("/")[0] for entry in listing.entries if entry.kind in kinds}
-    foreign = []
-    read = sum(entry.size for entry in listing.entries if entry.kind in kinds)
-    for entry in listing.entries:
-        if is_beside(entry.path) or entry.path in beside:
-            continue
-        suffix = _suffix(entry.path)
-        named = SUFFIXES.get(suffix, entry.kind)
-        apart = entry.path.rpartition("/")[0] not in filled - {""}
-        if entry.kind not in kinds and named in kinds:
-            problems.append(Unreadable("not-the-format", f"contains {entry.kind}; not read", file=entry.path))
-        elif entry.kind not in kinds and not (apart and is_project(entry.path)):
-            foreign.append(entry)
-        elif entry.kind not in kinds and (suffix == ".log" or entry.size > read):
-            larger = ", although larger than everything that is" if entry.size > read else ""
-            problems.append(
-                Aside("note", f"is {entry.kind or 'of an unknown kind'}: not read{larger}", file=entry.path)
-            )
-        elif named != entry.kind and (named, entry.kind) not in CALLED_SO:
-            problems.append(Unreadable("wrong-extension", f"contains {entry.kind}", file=entry.path))
-    stems = {stem_of(entry.path)[:-1] for entry in listing.entries if entry.kind in kinds}
-    notes = [e for e in foreign if in_shards and stem_of(e.path)[:-1] not in stems]
-    described = [e.path for e in notes if e.kind in NOTES or (e.kind is None and of_single_bytes(listing.head(e.path)))]
-    samples = [entry for entry in listing.entries if entry.kind in kinds]
-    of_samples, company = called_after(foreign, samples), {*company} | in_each_folder(foreign, samples)
-    for entry in foreign:
-        if is_form(entry.path) and entry.kind in TABLES:
-            problems.append(Aside("note", "is a template for predictions: not read", file=entry.path))
-            continue
-        if entry.path in of_samples:
-            text = "is named after a sample, but is of a kind that is not read"
-            text = "is called like a file that is read, in another format: not read" if in_shards else text
-            problems.append(Aside("note", text, file=entry.path))
-            continue
-        kind = "text" if entry.kind == YOLO else entry.kind
-        kind = "XML" if entry.kind == VOC and in_shards else kind
-        unknown = "is text in another encoding than UTF-8" if entry.path in described else "is of an unknown kind"
-        what = f"is {kind}" if kind else unknown
-        above = entry.path.split("/")[-2:-1]
-        if entry.kind in NOTES and above and entry.path.rpartition("/")[2].startswith(f"{above[0]}_"):
-            text = f"{what}, named after its folder: not read, although it may hold labels"
-            problems.append(Aside("note", text, file=entry.path))
-        elif entry.kind in NOTES and counts and (n := _lines_in(listing, entry)) in counts:
-            text = f"{what} of {n:,} lines, as many as there are samples: not read, although it may hold their labels in order"
-            problems.append(Aside("note", text, file=entry.path))
-        elif entry.path in company:
-            may = ", although it may hold labels" if entry.kind in NOTES and not in_shards else ""
-            problems.append(Aside("note", f"{what}, next to the samples: not read{may}", file=entry.path))
-        elif len(described) <= STRAYS and entry.path in described:
-            problems.append(Aside("note", f"{what}, next to the data: not read", file=entry.path))
-        elif entry.kind in TEXT_FORMATS:  # they are made from the samples, as the word counts of reviews
-            problems.append(Aside("note", f"{what}: not read", file=entry.path))
-        elif entry.kind in TOLD and entry.path.rpartition("/")[0] not in filled:
-            may = ", although it may hold labels" if counts and entry.kind in RECORDS else ""
-            problems.append(Aside("note", f"{what}, apart from the samples: not read{may}", file=entry.path))
-        elif entry.kind in HOLDING and sum(other.kind == entry.kind for other in foreign) <= STRAYS:
-            text = f"{what}, a format that is not read: it may hold labels or other information about the samples"
-            problems.append(Aside("note", text, file=entry.path))
-        else:
-            problems.append(Unreadable("foreign-file", f"{what}, and not part of the dataset", file=entry.path))
-    return problems

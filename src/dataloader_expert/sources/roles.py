@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from dataloader_expert.sources.base import FILE_NAME, Block, Field, Role, Roles, runs
+from dataloader_expert.sources.base import Block, Field, Role, Roles, runs
 from dataloader_expert.sources.layout import split_in_name
 from dataloader_expert.sources.times import is_time, read_time
 
@@ -22,8 +22,6 @@ LOOKED_AT = 10_000
 MOST_SPLITS = 12
 DISTINCT_KEY = 0.95
 """The least share of distinct values in a key column: rows copied with their key repeat some."""
-WHOLE = -1
-"""The parts of a file's name where each file is a group."""
 DENSE = 0.5
 """The least share of its range that the values of a running number fill."""
 BY_CHANCE = 0.25
@@ -41,7 +39,7 @@ FEWEST_RUNNING = 100
 LISTED = ("text", "tokens", "sequence", "embedding", "array")
 """Kinds of fields that alone make a row what it is, unless they repeat."""
 MOSTLY = 0.95
-"""The least share of files whose names are made alike."""
+"""The least share of files whose names are made alike, and of numbers that follow one another."""
 TOLD_APART, REMARK = 0.8, 0.02
 """The least share of distinct values by which texts and lists tell rows apart, and the share of rows from which one of them is a
 remark that any row may have."""
@@ -101,8 +99,6 @@ TIME_WORDS = {
     "date", "time", "datetime", "timestamp", "ts", "taken", "created", "updated", "modified", "recorded", "captured",
     "acquired", "collected", "admitted", "published", "observed", "when", "day", "month", "year", "at",
 }  # fmt: skip
-SHORT = {"p", "pt", "pat", "subj", "sub", "s", "spk", "vid", "seq"}
-"""The same, abbreviated, in names of files."""
 NOT_TIMES = {
     "birth", "born", "birthday", "birthdate", "dob", "death", "expiry", "expires", "due", "duration", "elapsed",
 }  # fmt: skip
@@ -118,22 +114,6 @@ UNITS = {
 NUMBER_TIMES = {"date", "time", "datetime", "timestamp", "ts", "at", "created", "updated"}
 """Words that make a plain number a time; a year or a day may be anything."""
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
-_DATED = re.compile(r"(?:19|20)\d\d[-_.]?[01]\d[-_.]?[0-3]\d")
-_CLASSED = re.compile(r"([^\W\d_][^\W\d]*[._ -]*\(?)\d+\)?")
-FEWEST_OF_CLASS = 8
-"""The fewest files of a class that their names tell."""
-NO_CLASS = {
-    *("img", "image", "images", "dsc", "dscn", "photo", "pic", "picture", "frame", "scan", "screenshot", "pxl", "mvi", "wa"),
-    *("canon", "nikon", "sony", "iphone", "phone", "orig", "original", "aug", "augmented", "ref", "copy", "new", "old", "query"),
-    *("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday", "day", "night"),
-    *("file", "sample", "clip", "track", "page", "part", "tile", "patch", "crop", "cam", "camera", "view", "left", "right"),
-    *("train", "training", "val", "valid", "validation", "test", "testing", "dev", "mask", "label", "depth"),
-}  # fmt: skip
-"""Words before a number that tell no class."""
-_PART = re.compile(r"[_\-. ]+")
-_NUMBERED = re.compile(r"[A-Za-z]{0,12}\d{1,12}|(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{8,40}")
-"""What a part of a file's name is that tells a group: a prefix with a number, or a hash."""
-_NUMBERED_GROUP = re.compile(r"(\D*)(\d{1,12})")
 _CODE = re.compile(r"[A-Za-z]{0,8}[-_ ]?\d{1,12}|[0-9a-fA-F]{8,64}|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 """A text that is an identifier: a prefix with a number, hexadecimal digits, a UUID."""
 LONG_NUMBER = 4
@@ -182,82 +162,6 @@ def as_split(name: str, values: Iterable[Any]) -> tuple[Role, dict[Any, str]]:
     return Role(name, "as asked"), _called(distinct)
 
 
-def group_in_names(paths: Sequence[str], labels: Sequence[Any]) -> tuple[Role | None, int]:
-    """The group that names of files tell, such as ``p012`` of ``p012_03.png``, and of how many parts of a name it consists.
-
-    A group has a number, and in most groups are several files. What tells the class and nothing else
-    is none, nor is the number of a file in its folder.
-    """
-    for parts in (1, 2):
-        groups = [part_of_name(path, parts) for path in paths]
-        if sum(group is not None for group in groups) < MOSTLY * len(groups):
-            continue
-        sizes = Counter(groups)
-        if len(sizes) < FEWEST_GROUPS or sum(n > 1 for n in sizes.values()) * 2 < len(sizes):
-            continue
-        if None not in labels and len({*zip(groups, labels, strict=True)}) == len({*labels}) > 1:
-            continue  # each class has one: it says the class once more, or a part of its name
-        if len({*zip(groups, labels, strict=True)}) == len(sizes) == len({*labels}):
-            continue
-        if _counted(paths, groups):
-            continue
-        if 2 * sum(group == label for group, label in zip(groups, labels, strict=True)) >= len(groups):
-            continue  # most files are called after their class
-        example = next(i for i, group in enumerate(groups) if group is not None and sizes[group] > 1)
-        name, group = paths[example].rsplit("/", 1)[-1], str(groups[example])
-        return Role(FILE_NAME, f"by the names of files: {group} in {name}", _called_a_group(group)), parts
-    return None, 0
-
-
-def _called_a_group(name: str) -> bool:
-    """Whether a file or a folder is called after what samples were taken of, such as ``patient01`` or ``s01``."""
-    return bool({*words(name)} & (GROUP_WORDS | SHORT))
-
-
-def _counted(paths: Sequence[str], groups: Sequence[str | None]) -> bool:
-    """Whether they are the numbers of the samples of each folder, from 0 or 1 on and hardly with a gap: of one file each, as in the Large
-    Movie Review Dataset, or of the same files each in folders called after groups, such as ``slice_000_img.npy`` and
-    ``slice_000_msk.npy`` of a patient. What is called after a group, such as ``patient01_left.png``, is one."""
-    counts: dict[str, dict[int, set[str]]] = {}
-    heads, files = set[str](), 0
-    folders = {path.rpartition("/")[0].rpartition("/")[2] for path in paths}
-    for path, group in zip(paths, groups, strict=True):
-        if group is None:
-            continue
-        numbered = _NUMBERED_GROUP.fullmatch(group)
-        if numbered is None:
-            return False
-        heads.add(numbered[1])
-        files += 1
-        folder, _, name = path.rpartition("/")
-        counts.setdefault(folder, {}).setdefault(int(numbered[2]), set()).add(name.removeprefix(group))
-    endings = [ends for own in counts.values() for ends in own.values()]
-    one_each = heads == {""} and len(endings) == files
-    same_each = (
-        len(heads) == 1
-        and not any(map(_called_a_group, heads))
-        and len(counts) > 1
-        and all(_called_a_group(name) and any(map(str.isdigit, name)) for name in folders)
-        and all(ends == endings[0] for ends in endings)
-    )
-    gapless = (min(own) <= 1 and len(own) >= MOSTLY * (max(own) - min(own) + 1) for own in counts.values())
-    return (one_each or same_each) and all(gapless)
-
-
-def classes_in_names(paths: Sequence[str]) -> list[str | None]:
-    """The class that a word before a number tells, such as ``cat`` of ``cat.12.jpg``; nothing if few names are of this form, or
-    the words are as a camera writes them or nearly as many as the files."""
-    found = [_CLASSED.fullmatch(path.rsplit("/", 1)[-1].rsplit(".", 1)[0]) for path in paths]
-    names = [match[1].strip(" ._-(") if match is not None else None for match in found]
-    sizes = Counter(name for name in names if name)
-    said = {word for name in sizes for word in words(name)}
-    few = 2 <= len(sizes) <= max(2, len(paths) // 10) and min(sizes.values()) >= FEWEST_OF_CLASS
-    few = few and sizes.total() >= MOSTLY * len(paths) and not all(name.isupper() for name in sizes)  # as cameras write
-    if not few or said & (NO_CLASS | SHORT | GROUP_WORDS):
-        return [None] * len(paths)
-    return names
-
-
 def series_in(block: Block) -> tuple[str, str] | None:
     """Of columns without names the first, where its runs are series, one after another, and the column that rises anew in each, such as
     the cycles of engines by their numbers; None of other rows."""
@@ -280,21 +184,6 @@ def series_in(block: Block) -> tuple[str, str] | None:
             if (rises[steps == 0] > 0).all() and (rises[steps != 0] < 0).any():
                 return "f0", name
     return None
-
-
-def group_of_files(paths: Iterable[str]) -> Role:
-    """The group of rows each of whose files is a recording, a person or another thing of its own."""
-    return Role(FILE_NAME, f"by the files, each of which holds the rows of one of {len({*paths})}", False)
-
-
-def part_of_name(path: str, parts: int) -> str | None:
-    """The first parts of a file's name if the last of them has a number and more follows, None otherwise; of ``WHOLE`` the path."""
-    if parts == WHOLE:
-        return path.rpartition(".")[0]
-    if _DATED.match(path.rsplit("/", 1)[-1]):
-        return None
-    found = [part for part in _PART.split(path.rsplit("/", 1)[-1].rsplit(".", 1)[0]) if part]
-    return "_".join(found[:parts]) if len(found) > parts and _NUMBERED.fullmatch(found[parts - 1]) else None
 
 
 def words(name: str) -> list[str]:

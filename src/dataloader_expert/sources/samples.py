@@ -21,13 +21,14 @@ from dataloader_expert.sources.events import with_events
 from dataloader_expert.sources.files import Entry, Listing
 from dataloader_expert.sources.folder_labels import NEARLY_ALL
 from dataloader_expert.sources.further import with_maps
+from dataloader_expert.sources.groups_in_names import group_in_names
 from dataloader_expert.sources.layout import BY_FOLDER, beside_folders, folders_of, in_aside
 from dataloader_expert.sources.levels import numbered_alike, numbered_anew
 from dataloader_expert.sources.magic import sniff
 from dataloader_expert.sources.name_codes import codes_in_names
 from dataloader_expert.sources.no_classes import against_classes, are_repeats
 from dataloader_expert.sources.pairing import READ, Pairing, pair
-from dataloader_expert.sources.roles import GROUP_WORDS, group_in_names, words
+from dataloader_expert.sources.roles import GROUP_WORDS, words
 from dataloader_expert.sources.scenes import same_scenes, with_scenes
 from dataloader_expert.sources.sound_scenes import with_parts
 from dataloader_expert.sources.sounds import decode_audio, sound_field

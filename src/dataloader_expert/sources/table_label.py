@@ -8,18 +8,18 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from dataloader_expert.sources.base import PLACED, Block, Field, Roles, runs
-from dataloader_expert.sources.layout import (
+from dataloader_expert.sources.label_names import (
     BEFELL,
     COUNTS,
     GOODS,
     PARTS,
     PREDICTED,
-    SPLITS,
     STATES,
     VERDICTS,
     WEAK_LABELS,
     label_by_name,
 )
+from dataloader_expert.sources.layout import SPLITS
 from dataloader_expert.sources.predicted import RATED, Predicted, is_rating, rating_of_pairs
 from dataloader_expert.sources.roles import GROUP_WORDS, series_in, words
 from dataloader_expert.sources.table_fields import GUESSED_FROM, MAX_CLASSES, field_of, is_quantity, values_in

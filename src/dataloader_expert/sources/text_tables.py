@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from dataloader_expert.errors import Unreadable
+from dataloader_expert.sources.annotations.naming import naming_of
 from dataloader_expert.sources.annotations.record import LOOKED_AT, Names, folder_of
-from dataloader_expert.sources.annotations.tables import HEAD, MARKS, naming_of
+from dataloader_expert.sources.annotations.rows import HEAD, MARKS
 from dataloader_expert.sources.dialects import sniff_dialect
 from dataloader_expert.sources.files import Entry, Listing, is_project
 from dataloader_expert.sources.magic import SUFFIXES

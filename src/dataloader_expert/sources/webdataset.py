@@ -16,7 +16,8 @@ from dataloader_expert.sources.arrays import modality_of
 from dataloader_expert.sources.base import Block, Column, Field, Source, Unit
 from dataloader_expert.sources.bundle import declared_classes
 from dataloader_expert.sources.files import Entry, Listing
-from dataloader_expert.sources.layout import label_by_name, read_folders, split_in_name
+from dataloader_expert.sources.label_names import label_by_name
+from dataloader_expert.sources.layout import read_folders, split_in_name
 from dataloader_expert.sources.npy_header import parse_npy
 from dataloader_expert.sources.pictures import decode_image
 from dataloader_expert.sources.records import columns_of_records

@@ -14,11 +14,12 @@ from torch import nn
 from torch.utils.data import DataLoader, IterableDataset
 
 from dataloader_expert.plan import LoaderPlan
+from dataloader_expert.probes.batch_parts import flat
 from dataloader_expert.probes.model.batch import field_of, with_batch_dimension
 from dataloader_expert.probes.model.calling import cut
 from dataloader_expert.probes.model.growth import Growth, grown
 from dataloader_expert.probes.model.spec import Leaf, batch_of, from_json, leaves, listed, of_batch, to_json
-from dataloader_expert.probes.serving import Serving, flat
+from dataloader_expert.probes.serving import Serving
 
 FRESH = int.from_bytes(os.urandom(4), "big")
 SEEDS = (0, FRESH)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import multiprocessing
 import time
 from pathlib import Path
 from typing import Any
@@ -273,4 +274,40 @@ def test_times_are_of_a_sample_whoever_makes_the_batch(loader: Any) -> None:
     with watching(watch):
         next(iter(loader))
     assert [line["n"] for line in watch.lines() if line["timed"]] == [16]
+    watch.close()
+
+
+class Stored(Dataset[Any]):
+    """Each sample takes the store's only connection."""
+
+    def __init__(self) -> None:
+        self.connection = multiprocessing.Semaphore(1)
+
+    def __len__(self) -> int:
+        return 10_000
+
+    def __getitem__(self, index: int) -> Any:
+        with self.connection:
+            time.sleep(0.02)
+        return torch.tensor(index)
+
+
+class Streamed(Stored, IterableDataset[Any]):
+    def __iter__(self) -> Any:
+        yield from (self[i] for i in range(len(self)))
+
+
+@pytest.mark.parametrize("dataset", [Stored(), Streamed()])
+def test_a_worker_that_is_ended_gives_back_what_it_holds(dataset: Any) -> None:
+    """Seen: workers were killed within a sample, and the main process then waited for their connections until the budget was spent."""
+    watch = Watch("unattributed", lambda index: None, len)
+    with watching(watch):
+        iterator = iter(DataLoader(dataset, 5_000, num_workers=2))
+        deadline = time.monotonic() + 30
+        while dataset.connection.acquire(block=False):  # until one of them reads
+            dataset.connection.release()
+            assert time.monotonic() < deadline
+        watch.ends(iterator)
+        assert dataset.connection.acquire(timeout=5)
+        dataset.connection.release()
     watch.close()

@@ -13,7 +13,7 @@ from dataloader_expert.checks.common.recorded import is_place
 from dataloader_expert.checks.common.rows_kept import Coded, Named, files_of, split_of
 from dataloader_expert.errors import escaped
 from dataloader_expert.sources.base import Block
-from dataloader_expert.sources.roles import part_of_name
+from dataloader_expert.sources.groups_in_names import part_of_name
 
 SPLIT, PREFIX, SHARD = "the split", "the names of files", "the files"
 """Stand for the fields whose values are the splits, the first parts of file names such as ``cam2`` of ``cam2_0013.jpg``, and files of many samples."""

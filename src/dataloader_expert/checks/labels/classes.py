@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import re
 from collections import Counter
@@ -25,13 +24,13 @@ from dataloader_expert.checks.common.places import Places
 from dataloader_expert.checks.common.scores import RATINGS
 from dataloader_expert.checks.common.sound_only import sound_only
 from dataloader_expert.checks.common.wording import ABSENT
+from dataloader_expert.checks.labels.quantities import quantities
 from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, number, verb
 from dataloader_expert.errors import escaped, listed
 from dataloader_expert.facts import Fact, Facts, Json, Quantity, Unknown
 from dataloader_expert.sources.base import Block, Column
 from dataloader_expert.sources.joined_labels import mark_of
-from dataloader_expert.sources.layout import COUNTS, PREDICTED
-from dataloader_expert.sources.roles import GROUP_WORDS, WHAT, WHO, is_identifier, words
+from dataloader_expert.sources.roles import WHAT, WHO, is_identifier, words
 
 LABELS_MISSING = Quantity("labels_missing", "samples", "samples without a label")
 LABELS_MARKED = Quantity(
@@ -57,21 +56,8 @@ SHOWN = 5
 """Classes that a message names."""
 LEAST_TOLD = 20
 """So many samples tell whether a label that is only guessed has a value for each."""
-FEW_NUMBERS = 30
-"""So many distinct whole numbers may be classes, however they are numbered: grades, ages in years, codes."""
-LEAST_HEAP, LEAST_TOP, NO_GAPS = 12, 60, 0.8
-"""Numbers, samples of the most frequent, and the share of their range that they fill, from which on it is no chance that they are heaped
-around one."""
-DENSE = 0.5
-"""The least share of their range that numbers of classes fill."""
-THIN = 0.5
-"""How frequent the largest or the smallest tenth of the values may be to count as rare, against the mean."""
 STARS = {"rating", "ratings", "stars", "star"}
 """Those that are said of nothing else."""
-CLASS_WORDS = GROUP_WORDS | {
-    "label", "labels", "class", "classes", "category", "categories", "cls", "id", "type", "species", "code", "identity",
-}  # fmt: skip
-"""Words in the name of a field whose numbers name classes."""
 NAME = re.compile(r"[^\W\d_]{2}")
 """Two letters, which names have and marks lack."""
 
@@ -470,28 +456,6 @@ def absent_by_chance(chances: Mapping[str, float], absent: list[str]) -> bool:
     return often and len(absent) <= expected + DEVIATIONS * math.sqrt(variance)
 
 
-def quantities(name: str, counts: Mapping[Any, int]) -> bool:
-    """Whether whole numbers are quantities, such as prices or counts, and not numbers of classes: there are many, and most of them
-    occur once, or those at the ends are rarer than those between, or the name says so; or there are few, heaped around one in the middle. A field
-    that is named after classes, or after whom samples are from, has classes."""
-    if set(words(name)) & CLASS_WORDS or not all(
-        isinstance(v, int | float) and not isinstance(v, bool) for v in counts
-    ):
-        return False
-    if len(words(name)) == 1 and words(name)[0] in COUNTS:
-        return True
-    if len(counts) <= FEW_NUMBERS:
-        return heaped(counts)
-    if {*words(name)[-1:]} & (PREDICTED | COUNTS):
-        return True
-    values = sorted(counts)
-    tenth, mean = max(1, len(values) // 10), sum(counts.values()) / len(counts)
-    thin = [sum(counts[v] for v in end) <= THIN * mean * tenth for end in (values[:tenth], values[-tenth:])]
-    if values[0] in (0, 1) and len(values) >= DENSE * (values[-1] - values[0] + 1):
-        return all(thin)  # as of classes, unless those in the middle are the most frequent
-    return thin[1] or 2 * sum(n == 1 for n in counts.values()) > len(counts)
-
-
 def _mark_of_none(counts: Mapping[Any, int]) -> Any:
     """The label that says that a sample has none: -1 where the others are numbers of classes from 0 on, more than the two of a scale
     from -1 to 1; or what stands for a missing text where the others are names. None if there is no such."""
@@ -503,20 +467,6 @@ def _mark_of_none(counts: Mapping[Any, int]) -> Any:
     marks = [v for v in counts if v.strip().casefold() in ABSENT - {"missing"}]  # which a part or a tooth may be
     named = sum(bool(NAME.search(v)) for v in counts if v not in marks) == len(counts) - 1 > 1
     return marks[0] if len(marks) == 1 and named and 2 * counts[marks[0]] < sum(counts.values()) else None
-
-
-def heaped(counts: Mapping[Any, int]) -> bool:
-    """Whether numbers with hardly a gap become more frequent up to one in the middle and rarer from there, as counts of things do: classes
-    that are numbered in any order are not by chance, and those numbered by frequency have the largest first or last."""
-    values = sorted(counts)
-    if len(values) < LEAST_HEAP or len(values) < NO_GAPS * (values[-1] - values[0] + 1):
-        return False
-    row = [counts.get(v, 0) for v in range(int(values[0]), int(values[-1]) + 1)]
-    top, most = row.index(max(row)), max(row)
-    inside = len(row) // 5 <= top < len(row) - len(row) // 5
-    thin = most >= LEAST_TOP and max(row[0], row[-1]) <= most / 5
-    slopes = (row[: top + 1], row[: top - 1 if top else None : -1])
-    return inside and thin and all(b >= a - 2 * math.sqrt(a + b) for of in slopes for a, b in itertools.pairwise(of))
 
 
 def _meant(counts: Mapping[str, int]) -> dict[str, str]:

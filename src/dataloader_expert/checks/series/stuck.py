@@ -17,7 +17,7 @@ from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, verb
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Json, Quantity
 from dataloader_expert.sources.base import Block
-from dataloader_expert.sources.layout import GOODS
+from dataloader_expert.sources.label_names import GOODS
 from dataloader_expert.sources.roles import ROW_WORDS, words
 
 RUNS = Quantity(

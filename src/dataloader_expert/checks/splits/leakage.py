@@ -6,12 +6,12 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from dataloader_expert.checks.base import EPOCH_UNITS, Check, Context
 from dataloader_expert.checks.splits.likely_groups import are_likely
+from dataloader_expert.checks.splits.recordings import FEWEST_LARGE, SEVERAL, Recording, are_recordings
 from dataloader_expert.checks.splits.respelled import respelled
 from dataloader_expert.conclusions import Finding, Severity, finding, verb
 from dataloader_expert.errors import escaped
@@ -45,13 +45,9 @@ Moment = tuple[float, Any]
 Range = tuple[Moment, Moment]
 
 
-SEVERAL, FEWEST_LARGE = 3, 8
-"""The fewest samples of a group, and the fewest such groups, that tell whether splits are by group."""
 LEAST_BLOCKS, MOST_BLOCKS, OF_BLOCK = 3, 12, 100
 """In how many blocks of time a split may be laid out on purpose, such as the last days of each month, and the fewest samples of a block and
 of training between two: where the two do not alternate, a single block is a split that ignores time."""
-MEET = 0.2
-"""The least share of recordings that begin before an earlier one ends, where they are made side by side."""
 MOST_EACH = 50
 """The most samples of a thing, on average, that was recorded several times: there are more from a camera or a site."""
 COUNTED = 10
@@ -83,20 +79,6 @@ AXES = {
 _LETTERS = re.compile(r"[^\W\d_]+")
 MOST_WHOLE, BY_CHANCE = 0.6, 0.2
 """The least share of them that are in one split, and how many of these may be so by chance."""
-
-
-@dataclass(frozen=True)
-class Recording:
-    """The samples of a file, and the first and the last second of them."""
-
-    split: str
-    samples: int
-    low: float
-    high: float
-
-    def with_more(self, other: Recording) -> Recording:
-        low, high = min(self.low, other.low), max(self.high, other.high)
-        return Recording(self.split, self.samples + other.samples, low, high)
 
 
 class Leakage(Check):
@@ -467,28 +449,6 @@ class Leakage(Check):
                 [{"field": self.time, "split": split}],
                 t["early"],
             )
-
-
-def are_recordings(files: list[Recording]) -> bool:
-    """Whether the files of each split are recordings that were made side by side, such as trips of vessels: each covers a part of the
-    time, and many begin before an earlier one ends. Files of a day each follow one another; parts of a shuffled table cover all of it.
-    A split of few files shows nothing by itself: it is taken to be like the others."""
-    splits: dict[str, list[Recording]] = {}
-    for file in sorted(files, key=lambda one: one.low):
-        if file.samples >= SEVERAL and file.high > file.low:
-            splits.setdefault(file.split, []).append(file)
-    large = [of for of in splits.values() if len(of) >= FEWEST_LARGE]
-    few = min(map(len, splits.values()), default=0) < SEVERAL
-    return len(splits) > 1 and bool(large) and not few and all(map(_side_by_side, large))
-
-
-def _side_by_side(files: list[Recording]) -> bool:
-    whole = max(f.high for f in files) - files[0].low
-    short = sum(2 * (f.high - f.low) <= whole for f in files)
-    meet, end = 0, -math.inf
-    for f in files:
-        meet, end = meet + (f.low < end), max(end, f.high)
-    return 2 * short >= len(files) and meet >= MEET * len(files)
 
 
 def few_strays(times: dict[str, Any]) -> bool:

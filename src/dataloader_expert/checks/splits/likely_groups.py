@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataloader_expert.checks.base import Context
-from dataloader_expert.sources.layout import GOODS
+from dataloader_expert.sources.label_names import GOODS
 from dataloader_expert.sources.roles import LARGEST_GROUP, OTHER_ID, WHAT, is_identifier, words
 
 FEWEST, FEWEST_ASTRIDE = 30, 10

@@ -9,10 +9,11 @@ from typing import Any, ClassVar
 
 from dataloader_expert.facts import Fact, Quantity
 from dataloader_expert.probes.base import Bench, Observation, Probe, evidence
+from dataloader_expert.probes.batch_parts import flat
 from dataloader_expert.probes.search.pairing import compare
 from dataloader_expert.probes.search.thresholds import LEAST_PAIRS
 from dataloader_expert.probes.search.trials import sample_s
-from dataloader_expert.probes.serving import flat, serving
+from dataloader_expert.probes.serving import serving
 
 WHOLE = Quantity(
     "batched_fetch",

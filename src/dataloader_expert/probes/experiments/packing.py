@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 
 from dataloader_expert.facts import Fact, Quantity
 from dataloader_expert.probes.base import LOADER_FAILED, Bench, Observation, Probe, evidence, too_many
+from dataloader_expert.probes.batch_parts import flat, samples_in
 from dataloader_expert.probes.carried import mapped, tensors_in
 from dataloader_expert.probes.experiments.sample_cache import chosen
 from dataloader_expert.probes.health.batch_storages import CARRIED, LEAST_UNUSED
@@ -26,7 +27,7 @@ from dataloader_expert.probes.search.runner import Runner
 from dataloader_expert.probes.search.tap import tapped
 from dataloader_expert.probes.search.thresholds import LEAST_PAIRS
 from dataloader_expert.probes.search.trials import sample_s
-from dataloader_expert.probes.serving import Serving, flat, samples_in, serving
+from dataloader_expert.probes.serving import Serving, serving
 from dataloader_expert.probes.sharding import PATIENCE_S, WORKERS
 
 PACKED = Quantity(

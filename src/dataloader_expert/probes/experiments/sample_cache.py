@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 from dataloader_expert.facts import Fact, Json, Quantity, Unknown
 from dataloader_expert.plan import LoaderPlan
 from dataloader_expert.probes.base import LOADER_FAILED, Bench, Observation, Probe, evidence, in_words
+from dataloader_expert.probes.batch_parts import flat
 from dataloader_expert.probes.health.stored_values import REWRITTEN
 from dataloader_expert.probes.profile.rereads import NONDETERMINISTIC
 from dataloader_expert.probes.profile.stage import STAGE
@@ -26,7 +27,7 @@ from dataloader_expert.probes.search.runner import Runner
 from dataloader_expert.probes.search.tap import tapped
 from dataloader_expert.probes.search.thresholds import LEAST_PAIRS, MOST_PAIRS
 from dataloader_expert.probes.search.trials import sample_s
-from dataloader_expert.probes.serving import Serving, flat, serving
+from dataloader_expert.probes.serving import Serving, serving
 from dataloader_expert.probes.sharding import PATIENCE_S
 from dataloader_expert.sources.base import bytes_of
 

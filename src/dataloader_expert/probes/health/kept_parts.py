@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any
 
+from dataloader_expert.probes.batch_parts import flat
 from dataloader_expert.probes.profile.stage_classifier import is_users
-from dataloader_expert.probes.serving import flat
 
 SHRUNK = 4.0
 """How many times as much there is before a part is kept if that is noted."""

@@ -18,11 +18,11 @@ from typing import Any, ClassVar
 
 from dataloader_expert.facts import Fact, Quantity
 from dataloader_expert.probes.base import Bench, Observation, Probe, evidence, hangs
+from dataloader_expert.probes.batch_parts import flat
 from dataloader_expert.probes.health.kept_parts import elements
 from dataloader_expert.probes.profile.instrumentation import contents, io_counts
 from dataloader_expert.probes.profile.rereads import SLOW
 from dataloader_expert.probes.profile.stage_classifier import is_users
-from dataloader_expert.probes.serving import flat
 from dataloader_expert.probes.system.pristine_process import apart
 
 SLOW_CAUSES = Quantity(

@@ -14,7 +14,6 @@ from typing import Any, ClassVar, NamedTuple
 from dataloader_expert.facts import Fact, Quantity, Unknown
 from dataloader_expert.plan import LoaderPlan
 from dataloader_expert.probes.base import Bench, Observation, Probe, evidence, hangs, in_words, too_many
-from dataloader_expert.probes.delivery import ended_at_once
 from dataloader_expert.probes.descriptors import open_now
 from dataloader_expert.probes.health.batch_storages import CARRIED
 from dataloader_expert.probes.health.object_census import OBJECTS, census
@@ -148,9 +147,8 @@ def crowd(bench: Bench, served: Serving, until: float, starts_s: float = 0.0) ->
                         break
     except Exception as e:  # the user's code, in workers, may raise anything; the search reports it too
         failed = f"in two workers: {in_words(e)}"
-        if "timed out after" in failed:
-            ended_at_once(iterator)
     finally:
+        watch.ends(iterator)
         release(loader, iterator)
         bench.at(-1)
     yield from shared(before, "worker_resources", served.dataset)

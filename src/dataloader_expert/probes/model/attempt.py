@@ -6,10 +6,10 @@ import copy
 from collections.abc import Mapping
 from typing import Any
 
+from dataloader_expert.probes.batch_parts import flat, samples_in
 from dataloader_expert.probes.model.calling import Ran, cut, few_of, keeps, ran, reach, rows_of
 from dataloader_expert.probes.model.mends import wants
 from dataloader_expert.probes.model.ways import Way, ways
-from dataloader_expert.probes.serving import flat, samples_in
 
 WHOLE_S = 1.0
 """Seconds that a call with the whole batch may take; more samples are left out."""

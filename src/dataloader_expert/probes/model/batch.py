@@ -13,13 +13,14 @@ from typing import Any, ClassVar
 from dataloader_expert.errors import RequestError, listed
 from dataloader_expert.facts import Fact, Facts, Json, Quantity
 from dataloader_expert.probes.base import Bench, Observation, Probe, evidence, in_words
+from dataloader_expert.probes.batch_parts import flat
 from dataloader_expert.probes.data.layout import FORMAT
 from dataloader_expert.probes.data.pictures import first_of
 from dataloader_expert.probes.model.collated import COLLATED, lost
 from dataloader_expert.probes.model.extremes import Extremes, extremes
 from dataloader_expert.probes.model.feeding import FIT
 from dataloader_expert.probes.model.growth import BATCH_DIMENSION, FEW, GROWTH, Growth, grown
-from dataloader_expert.probes.serving import Serving, flat, no_batch, serving
+from dataloader_expert.probes.serving import Serving, no_batch, serving
 from dataloader_expert.sources.users import is_users
 
 BATCH = Quantity("batch", "", "fields of real batches: shape, dtype, bytes per sample, whether they vary")

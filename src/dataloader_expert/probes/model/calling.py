@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
+from dataloader_expert.probes.batch_parts import by_sample, flat, samples_in
 from dataloader_expert.probes.model.mends import is_fake
 from dataloader_expert.probes.model.ways import Way, functions
-from dataloader_expert.probes.serving import by_sample, flat, samples_in
 
 ROWS = (3, 5, 2, 7)
 """How many samples the few are: the first of these that is the size of no other dimension."""

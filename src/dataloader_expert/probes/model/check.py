@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 from dataloader_expert.errors import RequestError, escaped
 from dataloader_expert.facts import Fact, Json, Quantity, Unknown
 from dataloader_expert.probes.base import Bench, Observation, Probe, evidence
+from dataloader_expert.probes.batch_parts import flat
 from dataloader_expert.probes.model.batch import SPREAD
 from dataloader_expert.probes.model.calling import called, evaluated, few_of, given_to
 from dataloader_expert.probes.model.declared import declared
@@ -26,7 +27,7 @@ from dataloader_expert.probes.model.spec import of_batch, to_json
 from dataloader_expert.probes.model.unscaled import scales_pictures, unscaled
 from dataloader_expert.probes.model.verdict import Verdict
 from dataloader_expert.probes.model.ways import TARGET, Way, accessors, ways, wrapped
-from dataloader_expert.probes.serving import flat, serving
+from dataloader_expert.probes.serving import serving
 
 MODEL = Quantity(
     "model_check", "", "whether the model accepts a batch: what it expects, what it got, what differs, the fix"

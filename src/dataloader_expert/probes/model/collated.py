@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from dataloader_expert.facts import Json, Quantity
+from dataloader_expert.probes.batch_parts import flat
 from dataloader_expert.probes.model.growth import FEW
-from dataloader_expert.probes.serving import Serving, flat
+from dataloader_expert.probes.serving import Serving
 
 COLLATED = Quantity(
     "collated",

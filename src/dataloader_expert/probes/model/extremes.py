@@ -111,7 +111,7 @@ def extremes(
 def whole_numbers(sample: Any) -> Iterator[tuple[str, tuple[int, ...], list[tuple[int, int, int]]]]:
     """Of each leaf with whole numbers its name, its shape, and the least and the largest: of all of it, and of each column, which
     may be ids of several kinds, where it has a few."""
-    from dataloader_expert.probes.serving import flat
+    from dataloader_expert.probes.batch_parts import flat
 
     for name, value in flat(sample):
         if isinstance(value, int):
@@ -131,7 +131,7 @@ def _random(n: int, seed: int) -> Any:
 
 
 def bytes_of(sample: Any) -> float:
-    from dataloader_expert.probes.serving import flat
+    from dataloader_expert.probes.batch_parts import flat
 
     return float(sum(_bytes(v) for _, v in flat(sample)))
 
@@ -146,7 +146,7 @@ def _bytes(value: Any) -> int:
 
 def kind_of(sample: Any) -> str:
     """Names, ranks and dtypes of a sample's leaves; lengths do not count."""
-    from dataloader_expert.probes.serving import flat
+    from dataloader_expert.probes.batch_parts import flat
 
     return ", ".join(
         f"{name}: {str(v.dtype).removeprefix('torch.')} of {v.ndim} dimensions"

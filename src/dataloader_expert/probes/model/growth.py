@@ -13,8 +13,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from dataloader_expert.facts import Json, Quantity
+from dataloader_expert.probes.batch_parts import flat
 from dataloader_expert.probes.model.unsigned import countable
-from dataloader_expert.probes.serving import Serving, flat
+from dataloader_expert.probes.serving import Serving
 
 GROWTH = Quantity("batch_growth", "", "by field of a batch, what each dimension is in batches of other sizes")
 BATCH_DIMENSION = "B"

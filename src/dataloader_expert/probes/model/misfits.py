@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from dataloader_expert.probes.batch_parts import flat, samples_in
 from dataloader_expert.probes.model.attempt import WHOLE_S, Attempt
 from dataloader_expert.probes.model.boxes import as_corners
 from dataloader_expert.probes.model.calling import called, cut, evaluated, ran
@@ -30,7 +31,6 @@ from dataloader_expert.probes.model.targets import suits
 from dataloader_expert.probes.model.unstacked import unstacked
 from dataloader_expert.probes.model.verdict import Verdict, in_short
 from dataloader_expert.probes.model.ways import Way, target_first
-from dataloader_expert.probes.serving import flat, samples_in
 
 DEPTH = 3
 SEARCH_S = 4.0

@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from dataloader_expert.errors import escaped
+from dataloader_expert.probes.batch_parts import flat
 from dataloader_expert.probes.model.calling import Ran, cut, is_finite, ran
 from dataloader_expert.probes.model.mends import Misfit, is_fake
 from dataloader_expert.probes.model.ways import Way, parameters
-from dataloader_expert.probes.serving import flat
 
 OF_PADDING = re.compile(r"(?:^|_)pad(?:ding)?(?:_|$)")
 OF_LENGTHS = re.compile(r"(?:^|_)(?:len|length)s$")

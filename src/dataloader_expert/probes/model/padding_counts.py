@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from dataloader_expert.probes.batch_parts import flat
 from dataloader_expert.probes.model.calling import evaluated, given_to, ran
 from dataloader_expert.probes.model.mends import IGNORE, Misfit, is_fake
 from dataloader_expert.probes.model.padding import DIFFERS
 from dataloader_expert.probes.model.padding_id import ends
 from dataloader_expert.probes.model.verdict import SCALE
 from dataloader_expert.probes.model.ways import Way, accessors, hidden, wrapped
-from dataloader_expert.probes.serving import flat
 
 NOTHING = 1e-5
 """The share of an output's largest value below which it has not changed."""

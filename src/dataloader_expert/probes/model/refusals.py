@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from dataloader_expert.errors import escaped, listed
+from dataloader_expert.probes.batch_parts import flat
 from dataloader_expert.probes.model.attempt import Attempt
 from dataloader_expert.probes.model.calling import evaluated, given_to
 from dataloader_expert.probes.model.mended_ways import places_of, refused_ids
@@ -26,7 +27,6 @@ from dataloader_expert.probes.model.ways import (
     parameters,
     wrapped,
 )
-from dataloader_expert.probes.serving import flat
 
 FEATURES = ("in_features", "input_size", "normalized_shape", "num_features")
 """Attributes by which layers say how many features they take."""

@@ -6,6 +6,7 @@ import time
 from dataclasses import replace
 from typing import Any
 
+from dataloader_expert.probes.batch_parts import flat
 from dataloader_expert.probes.model.attempt import Attempt
 from dataloader_expert.probes.model.calling import evaluated, given_to, is_finite
 from dataloader_expert.probes.model.mends import Mend, Misfit, is_fake
@@ -19,7 +20,6 @@ from dataloader_expert.probes.model.targets import fitting_target, of_loss
 from dataloader_expert.probes.model.unscaled import scaled_pictures
 from dataloader_expert.probes.model.verdict import SCALE, Verdict, in_short
 from dataloader_expert.probes.model.ways import TARGET, Way, wrapped
-from dataloader_expert.probes.serving import flat
 from dataloader_expert.sources.roles import words
 
 BEYOND, WHITE = 0.5, 0.05

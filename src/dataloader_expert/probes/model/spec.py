@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from dataloader_expert.facts import Json
+from dataloader_expert.probes.batch_parts import by_sample
 from dataloader_expert.probes.model.growth import BATCH_DIMENSION, Dimension, Growth
 from dataloader_expert.probes.model.unsigned import countable
-from dataloader_expert.probes.serving import by_sample
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 
 from dataloader_expert.facts import Fact, Quantity
 from dataloader_expert.probes.base import Bench, Observation, Probe, evidence
+from dataloader_expert.probes.batch_parts import flat
 from dataloader_expert.probes.model.feeding import called_with, given_batch, known
 from dataloader_expert.probes.model.trials import placed
-from dataloader_expert.probes.serving import flat
 
 STEP = Quantity("step_ms", "ms", "one training step of the model on a real batch: forward, backward, optimizer")
 

@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from dataloader_expert.probes.batch_parts import flat
 from dataloader_expert.probes.model.calling import evaluated
 from dataloader_expert.probes.model.mends import Misfit, is_fake, of_classes, of_masks, of_target
 from dataloader_expert.probes.model.resizing import of_pixels
 from dataloader_expert.probes.model.ways import TARGET, Way, accessors, wrapped
-from dataloader_expert.probes.serving import flat
 
 
 def fitting_target(way: Way, out: Any, batch: Any) -> Way:

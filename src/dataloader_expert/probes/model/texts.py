@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from dataloader_expert.errors import escaped
+from dataloader_expert.probes.batch_parts import flat
 from dataloader_expert.probes.model.mends import Misfit
 from dataloader_expert.probes.model.ways import accessors, of_texts, takes_ids
-from dataloader_expert.probes.serving import flat
 
 LONGEST = 512
 """Tokens to which a text is cut, if the model declares no limit."""

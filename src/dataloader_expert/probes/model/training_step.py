@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from typing import Any
 
+from dataloader_expert.probes.batch_parts import flat
 from dataloader_expert.probes.model.ways import TARGETS
-from dataloader_expert.probes.serving import flat
 
 
 def optimizer_of(name: str, parameters: list[Any], foreach: bool = True) -> Any:

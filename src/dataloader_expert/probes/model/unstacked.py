@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from dataloader_expert.probes.batch_parts import flat
 from dataloader_expert.probes.model.mends import is_fake
 from dataloader_expert.probes.model.ways import TARGETS, Way, accessors, parameters
-from dataloader_expert.probes.serving import flat
 
 CLASSES = ("labels", "label", "categories", "category", "classes", "class_ids", "category_id", "category_ids")
 """Names of the classes of boxes."""

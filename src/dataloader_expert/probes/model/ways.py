@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dataloader_expert.errors import listed
+from dataloader_expert.probes.batch_parts import flat
 from dataloader_expert.probes.model.padding_id import padding_id
-from dataloader_expert.probes.serving import flat
 
 BY_KEYWORD = {"pixel_values", "input_ids", "input_values", "input_features", "inputs_embeds"}
 """Arguments of Hugging Face's models, which its trainer passes by name."""

@@ -12,6 +12,7 @@ import contextlib
 import fcntl
 import gc
 import json
+import mmap
 import os
 import sys
 import threading
@@ -22,6 +23,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from dataloader_expert.probes.clocks import Laps
+from dataloader_expert.probes.delivery import LEAVE_S, gone, unwatched
 from dataloader_expert.probes.fetchers import Fetch, wrapped
 from dataloader_expert.probes.profile.pixels import Pixels, count_pixels
 from dataloader_expert.probes.profile.sampling_profiler import Ticker
@@ -58,6 +60,25 @@ class Watch:
     calls: bool = False
     begun: float = field(default_factory=time.monotonic)
     file: int = field(default_factory=lambda: unnamed())
+    leaving: mmap.mmap = field(default_factory=lambda: mmap.mmap(-1, 1))
+    """Shared with the workers: 1 if they are to end."""
+
+    def before(self, sample: int) -> None:
+        """A sample is to be read; a worker that is to end does so here."""
+        self.let_leave()
+        self.at(sample)
+
+    def let_leave(self) -> None:
+        if self.leaving[0]:
+            os._exit(0)
+
+    def ends(self, iterator: Any) -> None:
+        """Has the workers of an iterator end before their next sample: killed within one, they might leave a lock held, as that of a
+        store of so many connections, for which all that is measured later would wait."""
+        self.leaving[0] = 1
+        unwatched(iterator)
+        gone(iterator, time.monotonic() + LEAVE_S)
+        self.leaving[0] = 0
 
     def lines(self) -> Iterator[dict[str, Any]]:
         """All lines so far, in the order in which they were written."""
@@ -165,9 +186,10 @@ class Eye:
             if self.each:
                 self.laps.sample(i)
             yield sample
-            self.watch.at(i + 1)
+            self.watch.before(i + 1)
 
     def begin(self, index: Any) -> None:
+        self.watch.let_leave()
         self.collated = 0
         self.each = self.batches < FIRST or self.batches % self.every == 0
         if self.clocked:
@@ -271,7 +293,7 @@ class _Timed:
         self.last: Any = None
 
     def __getitem__(self, index: Any) -> Any:
-        self.eye.watch.at(index if isinstance(index, int) else -1)
+        self.eye.watch.before(index if isinstance(index, int) else -1)
         try:
             sample = self.last = self.dataset[index]
         except Exception:

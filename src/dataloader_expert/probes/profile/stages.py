@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 from dataloader_expert.facts import Fact, Quantity, Unknown
 from dataloader_expert.plan import in_flight
 from dataloader_expert.probes.base import LOADER_FAILED, SLOWEST, Bench, Observation, Probe, evidence, too_many
+from dataloader_expert.probes.batch_parts import flat
 from dataloader_expert.probes.clocks import StolenClock, apart, now, since
 from dataloader_expert.probes.descriptors import OPEN_FILES
 from dataloader_expert.probes.profile.avoidable import avoidable
@@ -27,7 +28,7 @@ from dataloader_expert.probes.profile.sampling_profiler import Tick, Ticker
 from dataloader_expert.probes.profile.stage import STAGE, stage_fact
 from dataloader_expert.probes.profile.stage_classifier import Namer, is_overhead, place_of
 from dataloader_expert.probes.profile.transfer import to_device, transport, trip
-from dataloader_expert.probes.serving import Serving, flat, serving
+from dataloader_expert.probes.serving import Serving, serving
 
 OVERHEAD = Quantity("overhead", "", "CPU time of the measurement itself as a share of a sample's CPU and blocked time")
 READING = Quantity("reading", "", "bytes read by the loading process and bytes delivered, per sample")
@@ -136,7 +137,7 @@ def watched(bench: Bench, served: Serving, deadline: float, half: float) -> Seen
     try:
         with watching(watch):
             begun = told = time.monotonic()
-            for _ in _batches(served, plan, seen):
+            for _ in _batches(served, plan, seen, watch):
                 moment = time.monotonic()
                 if moment - told > 1.0:
                     told = moment
@@ -178,7 +179,7 @@ def stolen_apart(lines: list[dict[str, Any]], rate: float) -> list[dict[str, Any
     return found
 
 
-def _batches(served: Serving, plan: Any, seen: Seen) -> Iterator[None]:
+def _batches(served: Serving, plan: Any, seen: Seen, watch: Watch) -> Iterator[None]:
     """Batches of one epoch after another. A built-in source drops what it decoded, so that each epoch is like the
     first."""
     import torch
@@ -215,6 +216,7 @@ def _batches(served: Serving, plan: Any, seen: Seen) -> Iterator[None]:
             if not got:
                 return
     finally:
+        watch.ends(iterator)
         release(loader, iterator)
 
 

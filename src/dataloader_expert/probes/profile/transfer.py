@@ -10,9 +10,9 @@ from typing import Any
 
 from dataloader_expert.facts import Fact, Quantity
 from dataloader_expert.probes.base import Observation, evidence
+from dataloader_expert.probes.batch_parts import flat, samples_in
 from dataloader_expert.probes.clocks import now, since
 from dataloader_expert.probes.profile.stage import stage_fact
-from dataloader_expert.probes.serving import flat, samples_in
 
 TO_DEVICE = Quantity("to_device_gb_s", "GB/s", "host-to-device copy of a real pinned batch, by CUDA events")
 UNPINNED = Quantity(

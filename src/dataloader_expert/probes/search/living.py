@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from dataloader_expert.plan import LoaderPlan
-from dataloader_expert.probes.delivery import gone, in_stock, unwatched, worker_pids
+from dataloader_expert.probes.delivery import LEAVE_S, gone, in_stock, unwatched, worker_pids
 from dataloader_expert.probes.search.belief import FORK_S, Start
 from dataloader_expert.probes.search.progress import Watch
 from dataloader_expert.probes.search.simulation import Pair
@@ -23,8 +23,6 @@ from dataloader_expert.probes.serving import Serving, no_batch
 
 POLL_S = 0.05
 """Seconds of one wait for a batch."""
-LEAVE_S = 3.0
-"""Seconds that dismissed workers have to finish their current sample."""
 
 
 class TooSlow(Exception):

@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from dataloader_expert.facts import Fact, Unknown
 from dataloader_expert.plan import LoaderPlan
 from dataloader_expert.probes.base import OVERFULL, Bench, Observation, evidence, in_worker, loader_failed
-from dataloader_expert.probes.delivery import killed_by
+from dataloader_expert.probes.delivery import LEAVE_S, killed_by
 from dataloader_expert.probes.search.ledger import Ledger
-from dataloader_expert.probes.search.living import LEAVE_S, TooSlow
+from dataloader_expert.probes.search.living import TooSlow
 from dataloader_expert.probes.search.memory_guard import Guard
 from dataloader_expert.probes.search.pairing import interval
 from dataloader_expert.probes.search.progress import waiting_for

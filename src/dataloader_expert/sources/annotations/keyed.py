@@ -10,8 +10,10 @@ from collections import Counter
 from typing import Any
 
 from dataloader_expert.errors import Unreadable, escaped
+from dataloader_expert.sources.annotations.naming import BARE
 from dataloader_expert.sources.annotations.record import MOST_TOLD, NEARLY_ALL, ODD, Annotations, Row, Table, folder_of
-from dataloader_expert.sources.annotations.tables import BARE, MOST_BYTES, PERSONS, typed
+from dataloader_expert.sources.annotations.rows import typed
+from dataloader_expert.sources.annotations.tables import MOST_BYTES, PERSONS
 from dataloader_expert.sources.annotations.transcripts import is_prose
 from dataloader_expert.sources.annotations.yolo import KIND as YOLO
 from dataloader_expert.sources.arrays import BOX_WORDS

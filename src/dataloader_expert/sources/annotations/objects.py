@@ -23,7 +23,8 @@ from dataloader_expert.sources.annotations.record import (
     around,
 )
 from dataloader_expert.sources.base import Objects
-from dataloader_expert.sources.layout import label_by_name, split_of_folder
+from dataloader_expert.sources.label_names import label_by_name
+from dataloader_expert.sources.layout import split_of_folder
 from dataloader_expert.sources.roles import words
 
 CORNERS, SIZE, CENTRE = "corners", "size", "centre"

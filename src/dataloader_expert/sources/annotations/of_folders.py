@@ -4,15 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from dataloader_expert.sources.annotations.naming import Sought
 from dataloader_expert.sources.annotations.record import FOLDERS, NEARLY_ALL, ODD, Annotations, Names, Row, folder_of
-from dataloader_expert.sources.annotations.tables import (
-    MOST_BYTES,
-    READERS,
-    Sought,
-    add_rows,
-    read_table,
-    rows_of_list,
-)
+from dataloader_expert.sources.annotations.rows import READERS
+from dataloader_expert.sources.annotations.tables import MOST_BYTES, add_rows, read_table, rows_of_list
 from dataloader_expert.sources.files import Listing, is_about
 from dataloader_expert.sources.layout import is_form, split_in_name, split_of_folder
 

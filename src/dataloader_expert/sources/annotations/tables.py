@@ -7,20 +7,25 @@ where they differ.
 
 from __future__ import annotations
 
-import bisect
-import csv
-import io
-import json
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any
 
 from dataloader_expert.errors import Unreadable, escaped
 from dataloader_expert.sources.annotations.bare import Bare, bare_table, is_row, together
-from dataloader_expert.sources.annotations.coco import Images, images_of, slim
+from dataloader_expert.sources.annotations.coco import Images
 from dataloader_expert.sources.annotations.divided import one_split_each
+from dataloader_expert.sources.annotations.naming import (
+    BARE,
+    FEWEST,
+    Sought,
+    further_files,
+    names_pairs,
+    naming_of,
+    numbering,
+)
 from dataloader_expert.sources.annotations.objects import Folded, folded
 from dataloader_expert.sources.annotations.record import (
     LOOKED_AT,
@@ -34,79 +39,42 @@ from dataloader_expert.sources.annotations.record import (
     Row,
     Table,
     folds_told,
-    scattered,
 )
-from dataloader_expert.sources.annotations.transcripts import SHOWN, is_text, name_texts
+from dataloader_expert.sources.annotations.rows import (
+    ENTRY,
+    HEAD,
+    MARKS,
+    READERS,
+    VALUE,
+    Reader,
+    flat,
+    separated,
+    typed,
+)
+from dataloader_expert.sources.annotations.transcripts import name_texts
 from dataloader_expert.sources.base import Objects
 from dataloader_expert.sources.dialects import sniff_dialect
 from dataloader_expert.sources.files import SIDE_FILES, Entry, Listing, is_about
-from dataloader_expert.sources.layout import (
-    AROUND,
-    is_form,
-    label_by_name,
-    read_folders,
-    split_in_name,
-    split_of_folder,
-    without_split,
-)
+from dataloader_expert.sources.label_names import label_by_name
+from dataloader_expert.sources.layout import AROUND, is_form, split_in_name, split_of_folder, without_split
 from dataloader_expert.sources.pairing import key_of
-from dataloader_expert.sources.plain import NULLS
 from dataloader_expert.sources.roles import FROM_ONE, PARTITION, words
 
-MOST_BYTES, MOST_JSON, LARGE_JSON = 1 << 26, 1 << 29, 1 << 25
-MOST_CELLS = 10_000_000
+MOST_BYTES, MOST_JSON = 1 << 26, 1 << 29
 MOST_NAMES = 1 << 23
 """Bytes of the largest table of names."""
 MOST_HEADER = 3
 """Rows of a header below its first."""
-Reader = Callable[[bytes, bool], list[Row]]
-NAMING = {
-    *[
-        "id",
-        "ids",
-        "file",
-        "filename",
-        "fname",
-        "image",
-        "img",
-        "name",
-        "path",
-        "picture",
-        "photo",
-        "audio",
-        "clip",
-        "key",
-    ]
-}
-"""Words of a column whose whole numbers may name files; others may be counts or classes."""
 PERSONS = {**{word: word for word in ("identity", "subject", "speaker", "patient")}, "spk": "speaker"}
 """Words in the name of a table of two columns, such as Kaldi's ``utt2spk``, and what they say the other one is."""
 NUMBERED = "numbered"
 """The kind of tables that name files by the numbers in which their names end."""
-BARE = "text"
-"""The kind of tables without a header."""
 FEW_TEXTS = 20
 """So many text files are always looked into, and more if there are many samples: they may name them."""
 MAY_NAME = {"labels.json", "labels.txt", "metadata.json", "_classes.csv"}
 """Files that may hold the names of classes or a word about the data, or else name the files."""
-MARKS = ",;\t|"
-"""What may separate the values of a table."""
-ENTRY, VALUE = "entry", "value"
-"""The columns of the names under which the objects of a JSON file stand, and of what is no object."""
-LISTED = {"file_name", "id", "width", "height"}
-"""What COCO says of each image in a file without annotations, such as that of a test split: how large it is, and nothing that it shows."""
-CAPTIONS = {"sentence", "sentences", "caption", "captions"}
-"""Words of a column of objects whose texts say what an image shows."""
 MISTAKES = 0.05
 """The largest share of the files that are named by several rows by mistake; where more are, each has a list."""
-FEWEST = 3
-"""The fewest values by name that are rows."""
-RECURRING = 0.95
-"""The largest share of rows that may name a file for the first time where files recur."""
-_WHOLE = re.compile(r"[-+]?(?:0|[1-9]\d*)")
-_NUMBER = re.compile(r"[-+]?(?:(?:0|[1-9]\d*)(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?")
-_LIST = re.compile(rf"\[\s*{_NUMBER.pattern}(?:\s*,\s*{_NUMBER.pattern})*\s*\]")
-"""Numbers in a cell, as pandas writes a list."""
 
 
 def join_tables(found: Annotations, listing: Listing, paths: list[str]) -> None:
@@ -125,7 +93,7 @@ def join_tables(found: Annotations, listing: Listing, paths: list[str]) -> None:
     by_folder: dict[str, dict[str, None]] = {}
     widths: set[int] = set()
     for entry in listing.entries:
-        read = READERS.get(entry.kind or "") or (_separated if entry.path in bare else None)
+        read = READERS.get(entry.kind or "") or (separated if entry.path in bare else None)
         name = entry.path.rsplit("/", 1)[-1]
         most = min(MOST_JSON, listing.most_bytes // 8) if entry.kind == "json" else MOST_BYTES
         if read is None or not 0 < entry.size <= most or is_about(entry.path) or name in SIDE_FILES - MAY_NAME:
@@ -138,11 +106,11 @@ def join_tables(found: Annotations, listing: Listing, paths: list[str]) -> None:
             if made is None:
                 continue
             table, rows, files = made
-            if _of_pairs(rows, table, files, folder):
+            if names_pairs(rows, table, files, folder):
                 found.tables.append(table.path)
                 found.of_pairs.append(table.path)
                 continue
-            further = _further(rows, table, files, folder)
+            further = further_files(rows, table, files, folder)
             if further:
                 found.further |= {name: {**found.further.get(name, {}), **of} for name, of in further.items()}
                 rows = [{k: v for k, v in row.items() if k not in further} for row in rows]
@@ -261,8 +229,8 @@ def read_table(
     few: list[Row] = []
     if entry.kind != "text":
         few = read(listing.head(entry.path, HEAD), True) if large else read(listing.read(entry.path), False)
-    separated = read is _separated
-    if not few and not separated:
+    of_values = read is separated
+    if not few and not of_values:
         return None
     folder = entry.path[: entry.path.rfind("/") + 1]
     files = named.below(folder, split)
@@ -270,20 +238,20 @@ def read_table(
     if naming is None and split is not None:  # its samples may lie in the folder of another split, as LVIS's do
         files = named.below(folder, None)
         naming = naming_of(few, files, folder)
-    if naming is None and few and (numbered := _numbering(few, files)) is not None:
+    if naming is None and few and (numbered := numbering(few, files)) is not None:
         rows = read(listing.read(entry.path), False) if large else few
         paths = files.numbered()
         rows = [{**row, numbered: paths.get(row[numbered], str(row[numbered]))} for row in rows if numbered in row]
-        return Table(entry.path, NUMBERED, numbered, by_stem=False), _flat(rows), files
-    if separated and (naming is None or files.find(*naming, folder) is not None or is_row(naming[0], few)):
+        return Table(entry.path, NUMBERED, numbered, by_stem=False), flat(rows), files
+    if of_values and (naming is None or files.find(*naming, folder) is not None or is_row(naming[0], few)):
         bare = known or bare_table(listing, entry, files)
         if bare is None or (bare[1][1] and entry.path.rsplit("/", 1)[-1] in MAY_NAME):
             return None  # names of classes may be those of files
         return (Table(entry.path, BARE, *bare[1]), typed(bare[0], bare[1][0]), files)
     if naming is None or (few[0].keys() == {ENTRY, VALUE} and (naming[0] != ENTRY or len(few) < FEWEST)):
         return None  # what a value names is something else than a row
-    rows = _flat(read(listing.read(entry.path), False) if large else few)
-    if not separated:
+    rows = flat(read(listing.read(entry.path), False) if large else few)
+    if not of_values:
         return Table(entry.path, "coco" if isinstance(rows, Images) else str(entry.kind), *naming), rows, files
     dialect = sniff_dialect(listing.head(entry.path, HEAD), MARKS, entry.size <= HEAD)
     return Table(entry.path, str(entry.kind), *naming, dialect=dialect), typed(rows, naming[0]), files
@@ -351,97 +319,6 @@ def _say_the_same(found: Annotations, rows: list[Row], table: Table, files: Name
         both = [name for name in row if name in known and NAMELESS.fullmatch(name)]
         alike += bool(both) and all(known[name] == row[name] for name in both)
     return 2 * alike > len(rows[:LOOKED_AT])
-
-
-class Sought:
-    """The files that the tables of a folder may name."""
-
-    def __init__(self, paths: list[str]) -> None:
-        self.paths = sorted(paths)
-        self.splits = dict(zip(paths, read_folders(paths)[0], strict=True))
-        self.known: dict[tuple[str, str | None], Names] = {}
-
-    def below(self, folder: str, split: str | None) -> Names:
-        """Those below it; if none are, as in a folder for annotations, all; of these, those in a folder of the split."""
-        first, last = (bisect.bisect_left(self.paths, end) for end in (folder, folder + chr(0x10FFFF)))
-        at = (folder if last > first else "", split)
-        if at not in self.known:
-            below = self.paths[first:last] or self.paths
-            own = [path for path in below if split is not None and self.splits[path] == split]
-            self.known[at] = Names(own or below)
-        return self.known[at]
-
-
-def naming_of(rows: list[Row], files: Names, folder: str) -> tuple[str, bool] | None:
-    """The column that names most files, and whether it does so without their suffix.
-
-    Whole numbers name files only where the column is called so, and most of the files have one; or where each is that of a file
-    and they do not follow one another, as counters do.
-    """
-    best: tuple[int, str, bool] | None = None
-    some = rows[:LOOKED_AT]
-    for name in dict.fromkeys(name for row in some for name in row):
-        texts = [str(v) for row in some if isinstance(v := row.get(name), str | int) and not isinstance(v, bool)]
-        for by_stem in (False, True):
-            there = [path for v in texts if (path := files.find(v, by_stem, folder)) is not None]
-            if len(there) < NEARLY_ALL * len(some):
-                continue
-            distinct = len(set(there))
-            numbers = by_stem and all(v.isdigit() for v in texts)
-            called = set(words(name)) & NAMING and 2 * distinct >= min(len(some), len(files.paths))
-            if numbers and not called and not (len(there) == distinct == len(texts) and scattered(texts)):
-                continue
-            if best is None or distinct > best[0]:
-                best = distinct, name, by_stem
-    return None if best is None else best[1:]
-
-
-def _numbering(rows: list[Row], files: Names) -> str | None:
-    """The column that names most files by the number that their names end in, as ``image_id`` of questions about COCO's images."""
-    some = rows[:LOOKED_AT]
-    for name in dict.fromkeys(name for row in some for name in row):
-        numbers = {row[name] for row in some if isinstance(row.get(name), int) and not isinstance(row.get(name), bool)}
-        if {"id", "number"} & set(words(name)) and set(words(name)) & (NAMING - {"id"}) and len(numbers) >= FEWEST:
-            if len(numbers & files.numbered().keys()) >= NEARLY_ALL * len(numbers):
-                return name
-    return None
-
-
-def _of_pairs(rows: list[Row], table: Table, files: Names, folder: str) -> bool:
-    """Whether each row names two samples, as pairs of images that match or not do: files recur in the column that names them, and
-    another column names others of them."""
-    some = rows[:LOOKED_AT]
-    if isinstance(rows, Images) or len(some) < FEWEST:
-        return False
-    first = [files.find(str(row.get(table.naming)), table.by_stem, folder) for row in some]
-    if len(set(first)) > RECURRING * len(first):
-        return False
-    for name in some[0].keys() - {table.naming}:
-        texts = [value if isinstance(value := row.get(name), str) else "" for row in some]
-        if all(not text or text.isdigit() for text in texts):
-            continue
-        other = [files.find(text, table.by_stem, folder) for text in texts]
-        apart = sum(b is not None and a != b for a, b in zip(first, other, strict=True))
-        if apart >= NEARLY_ALL * len(some):
-            return True
-    return False
-
-
-def _further(rows: list[Row], table: Table, files: Names, folder: str) -> dict[str, dict[str, str]]:
-    """By column the further files that rows name beside one of each, as those of the cameras at both sides of a car: no row of another
-    column is of such a file."""
-    if isinstance(rows, Images) or len(rows) < FEWEST or (table.kind == BARE and table.by_stem):
-        return {}
-    own = [files.find(str(row.get(table.naming)), table.by_stem, folder) for row in rows]
-    found: dict[str, dict[str, str]] = {}
-    for name in rows[0].keys() - {table.naming}:
-        texts = [value.strip() if isinstance(value := row.get(name), str) else "" for row in rows]
-        paths = [files.find(text, table.by_stem, folder) if text and not text.isdigit() else None for text in texts]
-        there = {path for path in paths if path is not None}
-        if len(there) >= NEARLY_ALL * len(rows) and not there & {*own}:
-            # of a row whose own file is lost the further file is none either
-            found[name] = {one or other: other for one, other in zip(own, paths, strict=True) if other is not None}
-    return found
 
 
 def add_rows(found: Annotations, table: Table, rows: list[Row], files: Names, folder: str) -> Collection[str]:
@@ -561,129 +438,3 @@ def _named_again(path: str, rows: list[Row], table: Table, fields: list[str]) ->
 
 def _agree(values: list[Any]) -> bool:
     return all(value == values[0] for value in values)
-
-
-def _flat(rows: list[Row]) -> list[Row]:
-    """Objects of equally long lists, as Hugging Face's ``objects`` with its boxes and categories, as fields of their own."""
-    if isinstance(rows, Images):
-        return rows
-    names = dict.fromkeys(name for row in rows[:LOOKED_AT] for name, value in row.items() if isinstance(value, dict))
-    for name in names:
-        values = [row[name] for row in rows if row.get(name) is not None]
-        if all(isinstance(v, dict) and all(isinstance(x, list) for x in v.values()) for v in values) and all(
-            len({len(x) for x in v.values()}) <= 1 for v in values
-        ):
-            rows = [
-                {k: v for k, v in row.items() if k != name}
-                | {f"{name}.{key}": value for key, value in (row.get(name) or {}).items()}
-                for row in rows
-            ]
-    return _with_captions(rows)
-
-
-def _with_captions(rows: list[Row]) -> list[Row]:
-    """The rows, with the texts of lists of objects in place of these, as the sentences that Karpathy's splits give each image."""
-    names = dict.fromkeys(name for row in rows[:LOOKED_AT] for name, value in row.items() if isinstance(value, list))
-    for name in names if rows and not any(SHOWN in row for row in rows) else ():
-        if not CAPTIONS & set(words(name)):  # conversations and spans have texts as well
-            continue
-        objects = [one for row in rows for one in row.get(name) or ()]
-        if not objects or not all(isinstance(one, dict) for one in objects):
-            continue
-        keys = [k for k in objects[0] if is_text([one.get(k) for one in objects[:LOOKED_AT]])]
-        if len(keys) == 1 and all(isinstance(one.get(keys[0]), str) for one in objects):
-            texts = [[one[keys[0]] for one in row.get(name) or ()] for row in rows]
-            return [
-                {**{k: v for k, v in row.items() if k != name}, SHOWN: of} for row, of in zip(rows, texts, strict=True)
-            ]
-    return rows
-
-
-def typed(rows: list[Row], name: str) -> list[Row]:
-    """The rows with texts as numbers in columns of nothing else, but for the column ``name``; codes such as 007 stay texts."""
-    for column in dict.fromkeys(key for row in rows[:LOOKED_AT] for key in row):
-        cells = [row[column] for row in rows if column in row]
-        if column == name or not all(isinstance(cell, str | None) for cell in cells):
-            continue
-        there = [cell for cell in cells if cell is not None]
-        for pattern, convert in ((_WHOLE, int), (_NUMBER, float), (_LIST, _numbers)):
-            if there and all(pattern.fullmatch(cell) for cell in there):
-                for row in rows:
-                    if row.get(column) is not None:
-                        row[column] = convert(row[column])
-                break
-    return rows
-
-
-def _have_a_key(rows: list[Row]) -> bool:
-    """Whether nearly all of them have a key in common."""
-    counts = Counter(key for row in rows for key in row)
-    return bool(counts) and max(counts.values()) >= NEARLY_ALL * len(rows)
-
-
-def _numbers(cell: str) -> list[float]:
-    return [float(number) for number in cell[1:-1].split(",")]
-
-
-def _separated(data: bytes, cut: bool) -> list[Row]:
-    """Rows of texts. ``cut``: these are the first bytes of more."""
-    text = data.decode("utf-8-sig", "replace")
-    if cut:
-        text = text[: text.rfind("\n") + 1]
-    dialect = sniff_dialect(data[:HEAD], MARKS, len(data) <= HEAD)
-    if text.count("\n") * len(dialect.names) > MOST_CELLS:
-        raise ValueError("too large for annotations")
-    file = io.StringIO(text, newline="")
-    try:
-        quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if dialect.quoted else csv.QUOTE_NONE
-        lines = list(csv.reader(file, delimiter=dialect.delimiter, quoting=quoting, skipinitialspace=dialect.spaced))
-    except csv.Error as e:
-        raise ValueError(str(e)) from None
-    rows = [line for line in lines if line][dialect.before :]
-    return [
-        {name: None if cell in NULLS else cell for name, cell in zip(dialect.names, row, strict=False)} for row in rows
-    ]
-
-
-def _lines(data: bytes, cut: bool) -> list[Row]:
-    lines = data.splitlines()[: -1 if cut else None]
-    rows = [json.loads(line) for line in (lines[:LOOKED_AT] if cut else lines) if line.strip()]
-    return [row for row in rows if isinstance(row, dict)]
-
-
-def _json(data: bytes, cut: bool) -> list[Row]:
-    found = json.loads(data, object_hook=slim if len(data) > LARGE_JSON else None)
-    if isinstance(found, dict) and isinstance(found.get("images"), list) and isinstance(found.get("annotations"), list):
-        return images_of(found)
-    rows = _rows_in(found)
-    if isinstance(found, dict) and rows and rows == found.get("images") and rows[0].keys() >= LISTED:
-        return [{"file_name": row["file_name"]} for row in rows if "file_name" in row]
-    return rows
-
-
-def _rows_in(found: Any, deep: int = 2) -> list[Row]:
-    """A list of objects, or objects by name; where it stands in an object with other things, the longest."""
-    if isinstance(found, list):
-        return [row for row in found if isinstance(row, dict)]
-    if not isinstance(found, dict) or not found or not deep:
-        return []
-    split = {key: split_of_folder(key) for key in found}
-    if len(found) > 1 and all(split.values()):
-        parts = {key: _rows_in(value, deep - 1) for key, value in found.items()}
-        return [{"split": key, **row} for key, rows in parts.items() for row in rows]
-    if all(isinstance(value, dict) for value in found.values()) and _have_a_key(list(found.values())):
-        return [{ENTRY: key, **value} for key, value in found.items()]
-    within = [_rows_in(value, deep - 1) for value in found.values() if isinstance(value, dict | list)]
-    if any(within):
-        return max(within, key=len)
-    return [{ENTRY: key, VALUE: value} for key, value in found.items()]
-
-
-HEAD = 1 << 18
-"""The first bytes of a table, which tell whether it names files."""
-READERS: dict[str, Reader] = {
-    "csv": _separated,
-    "tsv": _separated,
-    "jsonl": _lines,
-    "json": _json,
-}

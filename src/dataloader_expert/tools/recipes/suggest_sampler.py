@@ -16,15 +16,9 @@ from dataloader_expert.probes.base import Probe
 from dataloader_expert.probes.data.layout import FIELDS, FORMAT, PRESENT, STREAM, Layout
 from dataloader_expert.probes.data.scan import SCANNED, Scan
 from dataloader_expert.probes.experiments.epochs import DRAWN
+from dataloader_expert.probes.experiments.kept_labels import KEPT_LABELS
 from dataloader_expert.probes.experiments.present_epoch import BATCHED, BEYOND, NESTED, RANKS
-from dataloader_expert.probes.experiments.sampler_simulation import (
-    EPOCHS,
-    KEPT_LABELS,
-    SAMPLER,
-    SPEED,
-    STRATEGY,
-    Draws,
-)
+from dataloader_expert.probes.experiments.sampler_simulation import EPOCHS, SAMPLER, SPEED, STRATEGY, Draws
 from dataloader_expert.probes.model.batch import BATCH, BatchLook
 from dataloader_expert.probes.rank_sharding import RANK_SHARES, RankSharding
 from dataloader_expert.probes.sharding import SHARDING, StreamSharding
