@@ -11,8 +11,8 @@ from typing import Any
 
 from dataloader_expert.checks.base import EPOCH_UNITS, Check, Context
 from dataloader_expert.checks.splits.likely_groups import are_likely
-from dataloader_expert.checks.splits.recordings import FEWEST_LARGE, SEVERAL, Recording, are_recordings
 from dataloader_expert.checks.splits.respelled import respelled
+from dataloader_expert.checks.splits.side_by_side import FEWEST_LARGE, SEVERAL, Recording, are_recordings
 from dataloader_expert.conclusions import Finding, Severity, finding, verb
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity, Unknown
