@@ -44,8 +44,10 @@ def one_of(allowed: Collection[Any], **values: Any) -> None:
             raise ValueError(f"{name} is {value!r}; it must be one of {', '.join(map(repr, allowed))}")
 
 
-def position(index: int, samples: int) -> int:
+def position(index: Any, samples: int) -> int:
     """``index``, counted from the end if negative, as a position in a dataset; an ``IndexError`` if there is none."""
+    if isinstance(index, slice):
+        raise TypeError(f"{index} is no index of one sample; for a part of a dataset use torch.utils.data.Subset")
     try:
         return range(samples)[index]
     except IndexError:
