@@ -49,10 +49,11 @@ def position(index: Any, samples: int) -> int:
     if isinstance(index, slice):
         raise TypeError(f"{index} is no index of one sample; for a part of a dataset use torch.utils.data.Subset")
     try:
-        return range(samples)[index]
+        found: int = range(samples)[index]
     except IndexError:
         has = f"{samples:,} sample{'s' * (samples != 1)}"
         raise IndexError(f"index {index} is out of range: the dataset has {has}") from None
+    return found
 
 
 def per_sample(name: str, values: Any, kinds: str | None = None) -> NDArray[Any]:
