@@ -267,3 +267,13 @@ def test_a_label_that_is_guessed_is_called_so(quickly: Asker, tmp_path: Path) ->
     (tmp_path / "rows.csv").write_text("\n".join(["acidity,sugar,quality", *rows]), encoding="utf-8")
     report: Any = quickly.ask("suggest_sampler", str(tmp_path / "rows.csv"), str(tmp_path))
     assert report.strategy == "weighted" and "only guessed to be the label" in report.why
+
+
+def test_folders_called_by_numbers_are_the_classes_that_they_are_called(quickly: Asker, tmp_path: Path) -> None:
+    """Seen: none of 12 images of folder 2 in a drawn epoch, and those of 10 twice: 2 was taken for the place of a name."""
+    for k, name in enumerate(["0", "1", "2", "10"]):
+        (tmp_path / name).mkdir()
+        for i in range(6):
+            Image.fromarray(np.full((8, 8), 60 * k + 9 * i, np.uint8)).save(tmp_path / name / f"{i}.png")
+    report: Any = quickly.ask("suggest_sampler", str(tmp_path), str(tmp_path))
+    assert report.classes.before == report.classes.after == dict.fromkeys(("0", "1", "10", "2"), 6)

@@ -97,7 +97,8 @@ class Labels(Check):
 
     def class_names(self) -> list[str]:
         """Names by code, spelt as in the class counts."""
-        return [self.context.class_name(_plain(name)) for name in self.names]
+        text = any(f.name == self.context.label and f.dtype == "str" for f in self.context.fields)
+        return [self.context.class_name(name if text else _plain(name)) for name in self.names]
 
     def lengths(self) -> Any:
         return _in_order(self.length)
