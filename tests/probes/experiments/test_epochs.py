@@ -36,9 +36,10 @@ def test_batches_by_length_show_where_only_some_samples_were_read() -> None:
 def test_an_order_by_length_pays_where_it_saves_padding() -> None:
     """Seen: 'padding falls from 21% to 21%', where lengths of samples vary and those of batches do not."""
     rng = np.random.default_rng(0)
-    assert saves_padding(rng.integers(1, 400, 600), 32, seed=0)
-    assert saves_padding(rng.integers(1, 400, 20), 32, seed=0)  # all that were read, of many more
-    assert not saves_padding(np.where(np.arange(640) % 64, 160, 100), 32, seed=0)
+    assert saves_padding(rng.integers(1, 400, 600), 32, seed=0, whole=True)
+    assert saves_padding(rng.integers(1, 400, 20), 32, seed=0, whole=False)
+    assert not saves_padding(np.repeat([2, 4, 8], 14), 32, seed=0, whole=True)  # both batches hold one of the longest
+    assert not saves_padding(np.where(np.arange(640) % 64, 160, 100), 32, seed=0, whole=True)
 
 
 def test_weights_in_another_order_than_the_samples_are_misplaced() -> None:

@@ -12,7 +12,7 @@ LONG_TAILED = 3.0
 LEAST_SAVED = 0.05
 """The least share of the padded batches that an order by length must save to be worth it."""
 MOST, FEWEST_BATCHES = 200_000, 4
-"""The most samples that this is computed of, and the fewest batches: of few samples that were read, smaller ones stand for them."""
+"""The most samples that this is computed of, and the fewest batches if not all were read: smaller ones then stand for those of all."""
 
 
 def long_tailed(lengths: Any) -> bool:
@@ -20,12 +20,13 @@ def long_tailed(lengths: Any) -> bool:
     return len(lengths) > 1 and bool(lengths.max() > LONG_TAILED * max(1.0, float(lengths.mean())))
 
 
-def saves_padding(lengths: Any, batch_size: int, seed: int) -> bool:
-    """Whether batches sorted by length have less padding than shuffled ones, by more than goes unnoticed."""
+def saves_padding(lengths: Any, batch_size: int, seed: int, whole: bool) -> bool:
+    """Whether batches sorted by length have less padding than shuffled ones, by more than goes unnoticed. ``whole``: whether these are the
+    lengths of all samples."""
     import numpy as np
 
     order = np.random.default_rng(seed).permutation(len(lengths))[:MOST]
-    size = max(2, min(batch_size, len(order) // FEWEST_BATCHES))
+    size = batch_size if whole else max(2, min(batch_size, len(order) // FEWEST_BATCHES))
     by_length = order[np.argsort(lengths[order], kind="stable")]
     before, after = (padding([of[i : i + size] for i in range(0, len(of), size)], lengths) for of in (order, by_length))
     return before - after >= LEAST_SAVED

@@ -223,17 +223,14 @@ class Draws(Probe):
         """Samples per batch: as asked, else the loader's, which ``measure`` has put in its place, else 32."""
         return self.batch_size or 32
 
+    def _scanned(self, bench: Bench) -> dict[str, Any]:
+        from dataloader_expert.probes.data.scan import SCANNED
+
+        return dict(bench.facts.value(SCANNED, {"read": 0, "failed": 0, "total": None}))
+
     def _samples(self, bench: Bench) -> int:
-        from dataloader_expert.probes.data.scan import SCANNED
-
-        scanned = bench.facts.value(SCANNED, {"read": 0, "total": 0})
+        scanned = self._scanned(bench)
         return int(scanned["total"] or scanned["read"])
-
-    def _read_whole(self, bench: Bench) -> bool:
-        from dataloader_expert.probes.data.scan import SCANNED
-
-        scanned = bench.facts.value(SCANNED, {"read": 0, "failed": 0, "total": None})
-        return scanned["total"] is None or scanned["read"] + scanned["failed"] >= scanned["total"]
 
     def _choose(self, bench: Bench) -> tuple[str, str]:
         from dataloader_expert.checks.labels.classes import IMBALANCE, TRAIN_IMBALANCE
@@ -250,8 +247,10 @@ class Draws(Probe):
             ratio = max(there) / min(there) if there else None
         lengths = bench.lengths
         varied = lengths is not None and len(lengths) > 1 and lengths.max() > 1.5 * max(1, lengths.min())
-        one_batch = varied and self._read_whole(bench) and len(lengths) <= self._size(bench) * self.world_size
-        ragged = varied and not one_batch and saves_padding(lengths, self._size(bench), bench.seed)
+        seen, size = self._scanned(bench), self._size(bench)
+        whole = seen["total"] is None or seen["read"] + seen["failed"] >= seen["total"]
+        one_batch = varied and whole and len(lengths) <= size * self.world_size
+        ragged = varied and not one_batch and saves_padding(lengths, size, bench.seed, whole)
         field = bench.facts.value(LENGTHS, {"field": None})["field"]
         share = 1.0 if self.length is not None else share_padded(bench.facts, field)
         beside, ragged = ragged and share < LEAST_SHARE, ragged and share >= LEAST_SHARE
