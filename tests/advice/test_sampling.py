@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from dataloader_expert.advice.sampling import beyond, keeps, nested, unmixed, unseen, weighting
+from dataloader_expert.checks.base import CLASS_COUNTS
 from dataloader_expert.checks.labels.classes import LABELS_MISSING
 from dataloader_expert.errors import fields_are
 from dataloader_expert.facts import Facts
@@ -202,6 +203,17 @@ def test_samples_without_a_label_are_told() -> None:
     some, few = (facts_of((LABELS_MISSING, n, {}), (SCANNED, {"read": 900}, {})) for n in (765, 9))
     assert " 765 of 900 samples (85%) have no label" in unlabelled(some)
     assert unlabelled(few) == unlabelled(facts_of()) == ""
+
+
+def test_labels_withheld_from_test_are_none_that_training_lacks() -> None:
+    """Seen: 'draw only labelled samples' where all samples without a label were those of the test split."""
+    missing = [(LABELS_MISSING, 12, {}), (LABELS_MISSING, 0, {"split": "train"}), (SCANNED, {"read": 62}, {})]
+    facts = facts_of(*missing, (CLASS_COUNTS, {"cat": 25, "dog": 25}, {"split": "train"}))
+    assert unlabelled(facts) == ""
+    partly = facts_of(
+        *missing[:1], (LABELS_MISSING, 10, {"split": "train"}), (CLASS_COUNTS, {"cat": 40}, {"split": "train"})
+    )
+    assert " 10 of 50 samples for training (20%) have no label" in unlabelled(partly)
 
 
 def test_a_batch_that_no_epoch_fills_is_told() -> None:

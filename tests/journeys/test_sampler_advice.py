@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import random
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from PIL import Image
 
 from tests.journeys.test_sampler_code import made
 from tests.making.asking import Asker
@@ -226,3 +229,51 @@ def test_classes_that_are_stored_as_floats_are_drawn(quickly: Asker, tmp_path: P
     report: Any = quickly.ask("suggest_sampler", str(tmp_path / "rows.parquet"), str(tmp_path), label="stroke")
     assert report.strategy == "weighted" and min(report.classes.after.values()) > 100
     made(report.code)
+
+
+def test_labels_that_images_have_are_counted_by_name_before_and_after(quickly: Asker, tmp_path: Path) -> None:
+    """Seen: a shuffle of 45 images had 21 of a finding before, and 0 of each after."""
+    rows = ["image,Finding Labels,age"]
+    for i in range(24):
+        Image.fromarray(np.full((8, 8), 9 * i, np.uint8)).save(tmp_path / f"{i:02}.png")
+        rows.append(f"{i:02}.png,{['Mass', 'Edema|Mass', 'Cyst', 'Cyst|Edema'][i % 4]},{30 + i}")
+    (tmp_path / "findings.csv").write_text("\n".join(rows), encoding="utf-8")
+    report: Any = quickly.ask("suggest_sampler", str(tmp_path), str(tmp_path))
+    assert report.classes.before == report.classes.after == {"Cyst": 12, "Edema": 12, "Mass": 12}
+
+
+@pytest.mark.parametrize("n", [24, 200])
+def test_lengths_within_one_batch_need_no_order(n: int, quickly: Asker, tmp_path: Path) -> None:
+    """Seen: batches by length for recordings that all fit into one."""
+    rows = [json.dumps({"ids": list(range(1, 2 + i * 7 % 50))}) for i in range(n)]
+    (tmp_path / "rows.jsonl").write_text("\n".join(rows), encoding="utf-8")
+    report: Any = quickly.ask("suggest_sampler", str(tmp_path / "rows.jsonl"), str(tmp_path), batch_size=32)
+    assert report.strategy == ("random" if n < 32 else "length-bucketed")
+    assert ("all samples fit into one batch" in report.summary) is (n < 32)
+
+
+def test_a_name_beside_numbers_is_nothing_to_pad(quickly: Asker, tmp_path: Path) -> None:
+    """Seen: for passengers with their names, to take batches by length after a tokenizer."""
+    names = ["Miss Ada of a long line of counts", "Mr Bo", "Mrs Cy the elder"]
+    rows = (f"{i},{names[i % 3]} {i},{i * 7 % 90},{i * 3 % 50},{i % 2}" for i in range(90))
+    (tmp_path / "rows.csv").write_text("\n".join(["id,name,age,fare,survived", *rows]), encoding="utf-8")
+    report: Any = quickly.ask("suggest_sampler", str(tmp_path / "rows.csv"), str(tmp_path))
+    assert "tokenizer" not in report.summary and report.simulation.padding_before is None
+
+
+def test_a_label_that_is_guessed_is_called_so(quickly: Asker, tmp_path: Path) -> None:
+    """Seen: a sampler by the ratings of wines as if the table said that they are the classes."""
+    rows = (f"{i * 7 % 91 / 10},{i * 3 % 83 / 10},{5 if i % 20 else 8}" for i in range(240))
+    (tmp_path / "rows.csv").write_text("\n".join(["acidity,sugar,quality", *rows]), encoding="utf-8")
+    report: Any = quickly.ask("suggest_sampler", str(tmp_path / "rows.csv"), str(tmp_path))
+    assert report.strategy == "weighted" and "only guessed to be the label" in report.why
+
+
+def test_folders_called_by_numbers_are_the_classes_that_they_are_called(quickly: Asker, tmp_path: Path) -> None:
+    """Seen: none of 12 images of folder 2 in a drawn epoch, and those of 10 twice: 2 was taken for the place of a name."""
+    for k, name in enumerate(["0", "1", "2", "10"]):
+        (tmp_path / name).mkdir()
+        for i in range(6):
+            Image.fromarray(np.full((8, 8), 60 * k + 9 * i, np.uint8)).save(tmp_path / name / f"{i}.png")
+    report: Any = quickly.ask("suggest_sampler", str(tmp_path), str(tmp_path))
+    assert report.classes.before == report.classes.after == dict.fromkeys(("0", "1", "10", "2"), 6)

@@ -808,6 +808,7 @@ def test_settings_are_torchs_where_nothing_is_asked() -> None:
         ({"timeout": -1}, "timeout is -1; it must be a number of seconds, at least 0"),
         ({"timeout": float("nan")}, "timeout is nan"),
         ({"persistent_workers": True}, "persistent_workers=True needs workers, but num_workers is 0"),
+        ({"sampler": "weighted"}, "sampler is 'weighted'; it must be a sampler"),
         ({"sampler": [0], "batch_sampler": [[0]]}, "sampler and batch_sampler exclude each other"),
     ],
     ids=str,

@@ -19,6 +19,7 @@ from dataloader_expert.loaders import (
     DataLoaderFactory,
     StreamingDataset,
     create_loader,
+    open_dataset,
 )
 from dataloader_expert.samplers import (
     CurriculumSampler,
@@ -197,3 +198,16 @@ def test_a_signature_that_expires_is_no_other_url() -> None:
     first, second = (StreamingDataset([f"https://a.example/x.jsonl?sig={k}"], seed=1) for k in "12")
     second.load_state_dict(first.state_dict())
     assert second.stream_order() == first.stream_order()
+
+
+def test_what_files_cannot_do_is_refused(tmp_path: Path) -> None:
+    """Seen: batches on the CPU for ``device="cuda"``; a size of no pixels; a slice, answered with the operands of a sum."""
+    path = tmp_path / "rows.csv"
+    path.write_text("x,y\n" + "".join(f"{i},{i % 3}\n" for i in range(12)), encoding="utf-8")
+    with pytest.raises(ValueError, match="device is meta, but only JASPER"):
+        create_loader(path, None, 4, num_workers=0, device="meta")
+    assert len(create_loader(path, None, 4, num_workers=0, device="cpu")) == 3
+    with pytest.raises(ValueError, match="height is 0; it must be at least 1"):
+        open_dataset(path, size=(0, 8))
+    with pytest.raises(TypeError, match="for a part of a dataset use"):
+        open_dataset(path)[slice(0, 3)]  # type: ignore[index]

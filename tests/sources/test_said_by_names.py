@@ -62,6 +62,16 @@ def test_kinds_of_defects_are_classes(tmp_path: Path) -> None:
     assert opened(tmp_path).label == "defect"
 
 
+def test_a_verdict_of_images_is_their_class(tmp_path: Path) -> None:
+    """Seen: of parts that are good or have a defect, the production line in the last column was the label."""
+    rows = ["path,quality,subset,line"]
+    for i in range(30):
+        picture(tmp_path / f"part_{i}.png")
+        rows.append(f"part_{i}.png,{['good', 'defect'][i % 5 == 0]},{['train', 'val'][i > 19]},line{i % 3}")
+    (tmp_path / "labels.csv").write_text("\n".join(rows))
+    assert opened(tmp_path).label == "quality"
+
+
 def test_the_finest_of_nested_ranks_is_the_class(tmp_path: Path) -> None:
     """Seen: aircraft with variant, family and manufacturer had no label."""
     rows = []

@@ -81,7 +81,7 @@ def create_loader(
         keywords: further fields of :class:`DataLoaderConfig`; for JASPER further arguments of ``DataLoader``.
 
     Raises:
-        ValueError: as of :class:`JASPERSteeringDataset`; with ``distributed`` but no process group.
+        ValueError: as of :class:`JASPERSteeringDataset`; with ``distributed`` but no process group; for a ``device`` with other data.
         RequestError: ``source-not-found``, ``format-unknown``, ``label-not-found`` or ``invalid-argument``.
     """
     if is_jasper(Path(dataset_dir), format):
@@ -98,6 +98,10 @@ def create_loader(
         loader = jasper_loader(dataset, batch_size, bool(distributed), drop_last, sampler, **workers, **keywords)
     else:
         one_of(("auto", "pt", "hdf5"), storage_format=storage_format)
+        if device is not None and torch.device(device).type != "cpu":
+            raise ValueError(
+                f"device is {device}, but only JASPER directories are held on a device: move each batch there"
+            )
         check_names("create_loader", keywords, signature(create_loader).parameters)
         read: dict[str, Any] = {
             "format": format,

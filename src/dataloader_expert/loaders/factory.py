@@ -84,6 +84,8 @@ class DataLoaderConfig:
         one_of((True, False), **given(**{name: getattr(self, name) for name in flags}))
         for name, other, yields in (("sampler", "batch_sampler", "batches"), ("batch_sampler", "sampler", "indices")):
             own = getattr(self, name)
+            if isinstance(own, str):
+                raise ValueError(f"{name} is {own!r}; it must be a sampler, such as one of dataloader_expert.samplers")
             if isinstance(own, EpochSampler | BatchSampler) and gives_batches(own) != (name == "batch_sampler"):
                 raise ValueError(f"{name}={type(own).__name__} yields {yields}: pass it as {other}=")
         whole(1, **given(batch_size=self.batch_size, prefetch_factor=self.prefetch_factor))

@@ -15,7 +15,7 @@ from dataloader_expert.errors import Unreadable
 from dataloader_expert.loaders.collate import Gathered
 from dataloader_expert.loaders.plain import resized
 from dataloader_expert.loaders.seeding import NothingReadable, shared
-from dataloader_expert.samplers.rules import one_of, position
+from dataloader_expert.samplers.rules import integers, one_of, position
 from dataloader_expert.sources.arrays import pixel_boxes
 from dataloader_expert.sources.base import Block, Column, Field, Source
 from dataloader_expert.sources.kept_blocks import Blocks
@@ -74,6 +74,7 @@ class SourceDataset(Dataset[Any]):
         one_of((1, 3, None), channels=channels)
         if size is not None and (isinstance(size, str) or not hasattr(size, "__len__") or len(size) != 2):
             raise ValueError(f"size is {size!r}; it must be a height and a width, such as (224, 224)")
+        integers(1, **({} if size is None else {"height": size[0], "width": size[1]}))
         unknown = set(nullable or ()) - {f.name for f in source.fields}
         if unknown:
             names = ", ".join(f.name for f in source.fields)

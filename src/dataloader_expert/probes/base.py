@@ -95,7 +95,8 @@ class Bench:
     growth: Growth | None = None
     """Of open descriptors, over the samples read one by one before the search."""
     label_sets: Any = None
-    """Of samples with several labels: how many each has, the codes of all one after another, and the label of each code."""
+    """Of samples with several labels: how many each has, the codes of all one after another, and the label of each code as stored and by its
+    name."""
 
     def left(self) -> float:
         """Seconds left; infinite without a limit."""

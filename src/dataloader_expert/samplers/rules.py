@@ -44,13 +44,16 @@ def one_of(allowed: Collection[Any], **values: Any) -> None:
             raise ValueError(f"{name} is {value!r}; it must be one of {', '.join(map(repr, allowed))}")
 
 
-def position(index: int, samples: int) -> int:
+def position(index: Any, samples: int) -> int:
     """``index``, counted from the end if negative, as a position in a dataset; an ``IndexError`` if there is none."""
+    if isinstance(index, slice):
+        raise TypeError(f"{index} is no index of one sample; for a part of a dataset use torch.utils.data.Subset")
     try:
-        return range(samples)[index]
+        found: int = range(samples)[index]
     except IndexError:
         has = f"{samples:,} sample{'s' * (samples != 1)}"
         raise IndexError(f"index {index} is out of range: the dataset has {has}") from None
+    return found
 
 
 def per_sample(name: str, values: Any, kinds: str | None = None) -> NDArray[Any]:

@@ -82,9 +82,9 @@ VERDICTS: tuple[set[str], ...] = (
     *({"pass", end} for end in ("fail", "failed", "reject")),
     *({"ok", end} for end in ("ng", "nok", "nio", "defect", "fail")),
     *({"normal", end} for end in ("abnormal", "anomaly", "defect")),
+    *({"good", end} for end in ("bad", "defect", "defective")),
     *({"benign", end} for end in ("malignant", "attack", "malicious")),
     *(
-        {"good", "bad"},
         {"passed", "failed"},
         {"genuine", "forged"},
         {"real", "fake"},

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
+from dataloader_expert.conclusions import number, verb
 from dataloader_expert.errors import Aside, RequestError, Unreadable, escaped
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.annotated import Annotated
@@ -163,7 +164,10 @@ class FileSamples(Annotated):
             self.unread.setdefault("views", views)
         if set_aside:
             aside = min(set_aside).rsplit("/", 2)[-2]
-            self.unread[aside] = f"a folder with this name is not a class: its {len(set_aside):,} files are not read"
+            n = len(set_aside)
+            self.unread[aside] = (
+                f"a folder with this name is not a class: its {number(n, 'file')} {verb(n, 'are')} not read"
+            )
         if notes.folds:
             self.unread["folds"] = notes.folds
         self.unread |= dict.fromkeys(

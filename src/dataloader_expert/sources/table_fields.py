@@ -92,11 +92,20 @@ def among_texts(fields: tuple[Field, ...], label: str | None, block: Block) -> t
 
 
 def with_values(field: Field, blocks: list[Block]) -> Field:
-    """The field, or what a later block says of it if its values are all missing in the first."""
-    if field.dtype != "null":
+    """The field, or what a later block says of it if its values are all missing in the first; arrays vary in the dimensions in which
+    they do in any block, such as that of another split."""
+    from dataloader_expert.sources.arrays import array_field
+
+    columns = [b.columns[field.name] for b in blocks if field.name in b.columns]
+    if field.dtype == "null":
+        found = (field_of(field.name, column) for column in columns)
+        return next((f for f in found if f.dtype != "null"), field)
+    if not field.shape or field.kind == "image":
         return field
-    found = (field_of(field.name, b.columns[field.name]) for b in blocks if field.name in b.columns)
-    return next((f for f in found if f.dtype != "null"), field)
+    others = [field_of(field.name, column).shape for column in columns]
+    alike = [shape for shape in others if len(shape) == len(field.shape)]
+    shape = tuple(None if None in sizes else sizes[0] for sizes in zip(field.shape, *alike, strict=True))
+    return field if shape == field.shape else array_field(field.name, field.dtype, shape)
 
 
 def phrase_length(rows: list[tuple[Any, ...]], sure: bool = True) -> int:

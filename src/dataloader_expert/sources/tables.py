@@ -95,8 +95,8 @@ class Table(Source):
         if self.members:
             blocks = [self.made(block) for block in blocks]
             self.fields = tuple(field_of(name, column) for name, column in blocks[0].columns.items())
-        self.fields = tuple(with_values(f, blocks) for f in self.fields)
         looked_at = [*blocks, *self._apart(seen)] if not dear else blocks
+        self.fields = tuple(with_values(f, looked_at) for f in self.fields)
         named = any(unit.split is not None for unit in self.units)
         rows = None if dear else sum(unit.samples for unit in self.units)
         self.roles = find_roles(looked_at, self.fields, None, named, rows)

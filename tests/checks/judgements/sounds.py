@@ -70,6 +70,7 @@ SILENT: dict[str, dict[str, Any]] = {
     "recordings": test_recordings.SOUND_SILENT,
     "sounds": {
         "alike": sounds(sound(), sound(3000)),
+        "of two lengths, as each class has its own": sounds(*[sound()] * 20, *[sound(n=1800)] * 10),
         "padded to one length": sounds(*[sound()] * 20, *(ending(n) for n in range(300, 900, 40))),
         "a peak without a run": sounds(sound(), sound(9000)),
         "a quiet one": sounds(sound(), sound(60)),
@@ -107,6 +108,7 @@ SPEAKS: dict[str, dict[str, Any]] = {
     "recordings": test_recordings.SOUND_SPEAK,
     "sounds": {
         "silence": (sounds(sound(), sound(0.0)), "silent-audio", "warning"),
+        "one far longer than the others": (sounds(*[sound()] * 30, sound(n=1800)), "outliers", "info"),
         "mono in one split, stereo in the other": (channels(lambda i: 1 + i // 20), "channel-drift", "warning"),
         "silence in a class of sounds": (classes(16, 0), "silent-audio", "warning"),
         "beyond full scale, cast without a limit": (sounds(sound(), too_loud(1.3)), "clipped-audio", "warning"),

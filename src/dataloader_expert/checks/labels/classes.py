@@ -244,6 +244,8 @@ class Classes(Check):
                 named[self.context.class_name(value)] += n
             yield Fact(CLASS_COUNTS, dict(named), evidence, {"split": split})
         yield Fact(LABELS_MISSING, self.missing.total(), evidence)
+        if self.counts.get("train") and {*self.missing, *self.counts} > {"train"}:
+            yield Fact(LABELS_MISSING, self.missing["train"], evidence, {"split": "train"})
         if self.marked:
             value = {"count": self.marked, "mark": self.mark, "where": self.where.of(self.mark)}
             yield Fact(LABELS_MARKED, value, evidence)

@@ -197,16 +197,16 @@ class LabelSets(Check):
         few = bool(self.vectors) or (self.several > 0 and 2 * n <= total)
         return not self.none_such and total > 0 and few and 2 <= n <= MOST_LABELS
 
-    def sets(self) -> tuple[Any, Any, list[str]] | None:
+    def sets(self) -> tuple[Any, Any, list[str], list[str]] | None:
         """The number of labels of each sample, in index order, the codes of all, one sample after another, and the label of each
-        code as text; None if there are no such samples."""
+        code as text and by its name; None if there are no such samples."""
         import numpy as np
 
         if not self.rows or not self.usable():
             return None
         rows = sorted(self.rows, key=lambda row: row[0])
         sizes, codes = (np.concatenate([row[part] for row in rows]) for part in (1, 2))
-        return sizes, codes, [str(name) for name in self.names]
+        return sizes, codes, [str(name) for name in self.names], self.called()
 
     def called(self) -> list[str]:
         """The labels' names, by code."""

@@ -20,6 +20,8 @@ LENGTHS = Quantity(
 MOST = 20_000_000
 """The most samples for which this is kept; for larger data no epoch is drawn."""
 ABSENT = "(none)"
+KINDS = {"sequence", "tokens", "audio", "text"}
+"""Kinds of fields that samples have a length by; beside numbers, a text such as a name is none."""
 
 
 class Labels(Check):
@@ -36,7 +38,7 @@ class Labels(Check):
             (
                 f.name
                 for f in context.fields
-                if f.kind in ("sequence", "tokens", "audio", "text")
+                if f.kind in (KINDS - {"text"} if context.modality == "tabular" else KINDS)
                 and f.name != context.label
                 and (not f.shape or f.shape[0] is None)
             ),
@@ -95,7 +97,8 @@ class Labels(Check):
 
     def class_names(self) -> list[str]:
         """Names by code, spelt as in the class counts."""
-        return [self.context.class_name(_plain(name)) for name in self.names]
+        text = any(f.name == self.context.label and f.dtype == "str" for f in self.context.fields)
+        return [self.context.class_name(name if text else _plain(name)) for name in self.names]
 
     def lengths(self) -> Any:
         return _in_order(self.length)

@@ -42,7 +42,7 @@ def describe(
         def of(drawn: Any) -> Any:
             return labels[drawn] if labelled is None else labels[drawn][labelled[drawn]]
     else:
-        sizes, codes, _ = sets
+        sizes, codes, *_ = sets
         starts = np.cumsum(sizes) - sizes
 
         def of(drawn: Any) -> Any:

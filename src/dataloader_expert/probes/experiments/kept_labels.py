@@ -103,7 +103,7 @@ def by_rarest_label(bench: Bench) -> None:
     """Counts each sample of several labels under its rarest one, and those without any under one of their own."""
     import numpy as np
 
-    sizes, codes, names = bench.label_sets
+    sizes, codes, names, called = bench.label_sets
     counts = np.bincount(codes, minlength=len(names))
     order = sorted(range(len(names)), key=lambda code: (counts[code], names[code]))
     rank = np.argsort(np.array(order, np.int64))
@@ -112,4 +112,4 @@ def by_rarest_label(bench: Bench) -> None:
     some = sizes > 0
     if some.any():
         rarest[some] = np.minimum.reduceat(rank[codes], starts[some])
-    bench.labels, bench.class_names = rarest, list(names)
+    bench.labels, bench.class_names = rarest, called

@@ -13,8 +13,9 @@ from dataloader_expert.checks.base import CLASS_COUNTS, LABEL_SETS, LABELS_EACH,
 from dataloader_expert.checks.labels.classes import CLASS_LIMIT
 from dataloader_expert.conclusions import number, verb
 from dataloader_expert.errors import escaped, listed
-from dataloader_expert.facts import Fact, Json, Quantity, Unknown
+from dataloader_expert.facts import Fact, Facts, Json, Quantity, Unknown
 from dataloader_expert.probes.base import Bench, Observation, Probe, evidence
+from dataloader_expert.probes.experiments.by_length import budget, long_tailed, saves_padding
 from dataloader_expert.probes.experiments.epochs import DRAWN, MOST, describe, labelled_of
 from dataloader_expert.probes.experiments.kept_labels import (
     KEPT_LABELS,
@@ -37,14 +38,14 @@ SPEED = Quantity(
 )
 EPOCHS = 10
 """Epochs after which a curriculum draws from all samples."""
-LONG_TAILED = 3.0
-"""How many times the mean the longest sample is, if batches of so many samples differ too much in what they hold."""
 MOST_SAMPLES = 4
 """The most samples of a batch of short ones, in batches as asked for."""
 SEVERE = 10.0
 """The ratio of class sizes above which they are balanced."""
 NEARLY_ONE = 1.2
 """The largest ratio of class sizes that are nearly one."""
+BY_CLASS = ["weighted", "class-balanced-batch", "stratified"]
+"""Strategies that go by the label."""
 STRATEGY = Quantity("strategy", "", "the strategy that suits the data and the objective, and why")
 SAMPLER = Quantity("sampler", "", "the sampler that a strategy uses: class, arguments and the field it reads")
 MOST_DRAWN = 20_000_000
@@ -111,6 +112,8 @@ class Draws(Probe):
             yield kept
         labels, lengths = bench.labels, bench.lengths
         chosen, reason = self._choose(bench)
+        if chosen in BY_CLASS and not several and bench.source.label_how.startswith("guessed"):
+            reason += f"; {escaped(bench.source.label)} is only guessed to be the label: pass label= if it is another"
         yield Fact(
             STRATEGY,
             {"strategy": chosen, "why": reason},
@@ -126,7 +129,7 @@ class Draws(Probe):
             yield Unknown("simulation", f"{n} samples: only epochs of up to {MOST} are simulated")
             return
         labelled = labels is not None and n <= ALL_UP_TO
-        by_class = ["weighted"] if several else ["weighted", "class-balanced-batch", "stratified"]
+        by_class = ["weighted"] if several else BY_CLASS
         others = ["random", *(by_class if labelled else [])]
         if lengths is not None and n <= ALL_UP_TO:
             others += ["length-bucketed", *(["token-budget"] if long_tailed(lengths) else [])]
@@ -171,8 +174,8 @@ class Draws(Probe):
             if values is not None and len(values) == len(bench.train):
                 setattr(bench, name, values[rows])
         if bench.label_sets is not None and len(bench.label_sets[0]) == len(bench.train):
-            sizes, codes, names = bench.label_sets
-            bench.label_sets = sizes[rows], codes[np.repeat(bench.train, sizes)], names
+            sizes, codes, *names = bench.label_sets
+            bench.label_sets = sizes[rows], codes[np.repeat(bench.train, sizes)], *names
         return rows
 
     def _speeds(self, bench: Bench, strategies: list[str], n: int, rows: Any) -> Iterable[Observation]:
@@ -220,10 +223,13 @@ class Draws(Probe):
         """Samples per batch: as asked, else the loader's, which ``measure`` has put in its place, else 32."""
         return self.batch_size or 32
 
-    def _samples(self, bench: Bench) -> int:
+    def _scanned(self, bench: Bench) -> dict[str, Any]:
         from dataloader_expert.probes.data.scan import SCANNED
 
-        scanned = bench.facts.value(SCANNED, {"read": 0, "total": 0})
+        return dict(bench.facts.value(SCANNED, {"read": 0, "failed": 0, "total": None}))
+
+    def _samples(self, bench: Bench) -> int:
+        scanned = self._scanned(bench)
         return int(scanned["total"] or scanned["read"])
 
     def _choose(self, bench: Bench) -> tuple[str, str]:
@@ -240,7 +246,11 @@ class Draws(Probe):
             there = [n for n in counted.values() if n]
             ratio = max(there) / min(there) if there else None
         lengths = bench.lengths
-        ragged = lengths is not None and len(lengths) > 1 and lengths.max() > 1.5 * max(1, lengths.min())
+        varied = lengths is not None and len(lengths) > 1 and lengths.max() > 1.5 * max(1, lengths.min())
+        seen, size = self._scanned(bench), self._size(bench)
+        whole = seen["total"] is None or seen["read"] + seen["failed"] >= seen["total"]
+        one_batch = varied and whole and len(lengths) <= size * self.world_size
+        ragged = varied and not one_batch and saves_padding(lengths, size, bench.seed, whole)
         field = bench.facts.value(LENGTHS, {"field": None})["field"]
         share = 1.0 if self.length is not None else share_padded(bench.facts, field)
         beside, ragged = ragged and share < LEAST_SHARE, ragged and share >= LEAST_SHARE
@@ -308,7 +318,7 @@ class Draws(Probe):
                 )
             if ragged:
                 return "length-bucketed", "batches of similar length need less padding"
-            why = "lengths do not vary"
+            why = "batches of similar length would hardly need less padding" if varied else "lengths do not vary"
             if beside:
                 why = f"fields of varying length make up only {share:.1%} of a batch"
             return "random", f"{why}, so no order saves padding, and no available sampler reads shard by shard"
@@ -327,7 +337,7 @@ class Draws(Probe):
         if ratio is None and (said := _of_objects(bench)) is not None:
             return "random", said
         sizes = "frequencies of labels" if several else "class sizes"
-        classes = f"{sizes} ({ratio:.1f}:1)" if ratio is not None else "there are no class labels"
+        classes = f"{sizes} ({ratio:.1f}:1)" if ratio is not None else no_classes(bench.facts)
         if ragged:
             many = f"{classes} need no special treatment" if ratio is not None else classes
             return (
@@ -335,8 +345,9 @@ class Draws(Probe):
                 f"a plain shuffle is enough for these batches: {many}, and they are not padded; if your collate function pads, "
                 "as after a tokenizer, take length-bucketed",
             )
-        lengths = " and lengths" if bench.lengths is not None and not beside else ""
-        near = f"{classes}{lengths} need no special treatment" if ratio is not None else classes
+        and_lengths = " and lengths" if lengths is not None and not beside else ""
+        near = f"{classes}{and_lengths} need no special treatment" if ratio is not None else classes
+        near += "; lengths vary, but all samples fit into one batch" if one_batch and share >= LEAST_SHARE else ""
         return "random", f"a plain shuffle (shuffle=True) is enough: {near}"
 
     def _rarer(self, bench: Bench) -> str:
@@ -418,16 +429,6 @@ def classes_by_samples(labels: Any, batch_size: int) -> tuple[int, int]:
     return p, max(1, batch_size // p)
 
 
-def long_tailed(lengths: Any) -> bool:
-    """Whether a batch of the longest samples is far larger than usual ones."""
-    return len(lengths) > 1 and bool(lengths.max() > LONG_TAILED * max(1.0, float(lengths.mean())))
-
-
-def budget(lengths: Any, size: int) -> int:
-    """Tokens of a batch: those of so many samples of mean length, and the longest sample at least."""
-    return max(math.ceil(size * float(lengths.mean())), math.ceil(float(lengths.max())))
-
-
 def collated_by_padding(bench: Bench, asked: bool) -> bool:
     """Whether batches are padded to the longest sample: by the user's own collate function, or by that of the code handed over.
     ``asked``: the user names the field of the lengths; else it is one of those that are padded."""
@@ -455,6 +456,13 @@ def _candidates(bench: Bench, field: str) -> str:
     numbers = (f for f in bench.source.fields if f.dtype.startswith(("int", "uint", "float")) and not f.shape)
     named = [f.name for f in numbers if f.name != label]
     return f"{field}, such as {', '.join(map(escaped, named[:3]))}" if named else "a field that says so"
+
+
+def no_classes(facts: Facts) -> str:
+    """That samples have no class; of objects with classes, that it is theirs."""
+    if facts.find(OBJECT_COUNTS) is not None:
+        return "samples have no class of their own, only their objects have"
+    return "there are no class labels"
 
 
 def _of_objects(bench: Bench) -> str | None:

@@ -187,7 +187,7 @@ def task_of(facts: Facts, classes: Classes | None) -> Task:
         return Task(name=name, how=f"each image has boxes{of}{written}{placed}")
     if label["how"] != BY_FOLDER and (runs := of_runs(facts.value(FIELDS, []))) is not None:
         return runs
-    kind = {"array": "", "embedding": "embedding ", "detection": "image "}.get(modality, f"{modality} ")
+    kind = {"array": "", "detection": "image ", "tokens": "token sequence "}.get(modality, f"{modality} ")
     each = facts.find(LABELS_EACH)
     if classes is not None and each is not None and classes.label == each.at["field"]:
         place = f"the columns {classes.label}" if each.value["columns"] else f"field '{classes.label}'"
@@ -305,7 +305,7 @@ def summary(facts: Facts, classes: Classes | None) -> str:
     modality = facts.value(MODALITY, "unknown")
     seen = coverage(facts)
     of = f" of {seen.samples_total:,}" if seen.samples_total is not None and not seen.complete else ""
-    said = f"{scanned['read']:,}{of} {modality} samples read"
+    said = f"{scanned['read']:,}{of} {modality.removesuffix('s')} samples read"
     said += f", {scanned['failed']:,} unreadable" if scanned["failed"] else ""
     if classes is not None:
         of = "" if facts.find(CLASS_COUNTS) is not None or facts.find(OBJECT_COUNTS) is None else " of objects"

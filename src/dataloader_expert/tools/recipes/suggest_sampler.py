@@ -18,7 +18,15 @@ from dataloader_expert.probes.data.scan import SCANNED, Scan
 from dataloader_expert.probes.experiments.epochs import DRAWN
 from dataloader_expert.probes.experiments.kept_labels import KEPT_LABELS
 from dataloader_expert.probes.experiments.present_epoch import BATCHED, BEYOND, NESTED, RANKS
-from dataloader_expert.probes.experiments.sampler_simulation import EPOCHS, SAMPLER, SPEED, STRATEGY, Draws
+from dataloader_expert.probes.experiments.sampler_simulation import (
+    BY_CLASS,
+    EPOCHS,
+    SAMPLER,
+    SPEED,
+    STRATEGY,
+    Draws,
+    no_classes,
+)
 from dataloader_expert.probes.model.batch import BATCH, BatchLook
 from dataloader_expert.probes.rank_sharding import RANK_SHARES, RankSharding
 from dataloader_expert.probes.sharding import SHARDING, StreamSharding
@@ -101,7 +109,7 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
     ):
         unknowns.append(Unknown("alternatives: present", "the loader's own sampler was not drawn: raise budget_s"))
     if counts is None and all(u.what != "classes" for u in measured.unknowns):
-        unknowns.append(Unknown("classes", "there are no class labels"))
+        unknowns.append(Unknown("classes", no_classes(facts)))
     fields = {
         "strategy": strategy,
         "why": chosen["why"] if kept_why is None else f"the present sampler can stay: {kept_why}",
@@ -152,12 +160,16 @@ UNLABELLED = 0.05
 
 
 def unlabelled(facts: Facts) -> str:
-    """That many samples have no label, which a plain shuffle draws too."""
+    """That many samples have no label, which a plain shuffle draws too; of the training split, if there is one."""
     missing, read = facts.value(LABELS_MISSING, 0), facts.value(SCANNED, {"read": 0})["read"]
+    train = facts.find(LABELS_MISSING, split="train")
+    if train is not None:
+        missing, read = train.value, train.value + sum(facts.value(CLASS_COUNTS, {}, split="train").values())
     if not read or missing < UNLABELLED * read:
         return ""
+    of = f"{number(read, 'sample')}{' for training' if train is not None else ''}"
     return (
-        f" {missing:,} of {number(read, 'sample')} ({missing / read:.0%}) have no label, and a supervised loss cannot use them: draw only "
+        f" {missing:,} of {of} ({missing / read:.0%}) have no label, and a supervised loss cannot use them: draw only "
         "labelled samples (torch.utils.data.Subset), or leave the others out of the loss."
     )
 
@@ -272,8 +284,7 @@ def simulation(drawn: dict[str, Any] | None) -> Simulation | None:
 def alternatives(facts: Facts, chosen: str, labelled: bool, several: bool) -> list[Alternative]:
     if facts.value(STREAM):
         return []
-    by_class = ["weighted"] if several else ["weighted", "class-balanced-batch", "stratified"]
-    by_class = by_class if labelled else []
+    by_class = (["weighted"] if several else BY_CLASS) if labelled else []
     named = (r for r in facts.value(ROLES, []) if r["role"] == "group" and r["how"] != ONE_EACH)
     group = next((r for r in named if r["field"] not in (FILE_NAME, FOLDER)), None)
     drawn = facts.find(DRAWN, strategy="token-budget")
