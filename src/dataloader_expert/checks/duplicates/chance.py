@@ -82,7 +82,7 @@ class Chance:
             return 0.0
         seen = np.concatenate(self.parts)
         independent = self._independent(seen)
-        given = given_others(seen) if 0 < found else 0.0
+        given = given_others(seen) if found > 0 else 0.0
         return (
             min(independent, given, key=lambda p: abs(math.log(p / found)))
             if independent and given
