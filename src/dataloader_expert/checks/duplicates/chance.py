@@ -38,6 +38,7 @@ class Chance:
     def __init__(self, context: Context, names: Sequence[str], rounded: bool = False) -> None:
         """``rounded``: numbers come to a few digits, so that neighbouring ones need not be one step apart."""
         fields = {f.name: f for f in context.fields}
+        names = [n for n in names if n not in fields or fields[n].dtype != "null"]  # of no values
         repeat = context.roles.repeats  # then lists are like other values
         plain = all(n in fields and (repeat or (fields[n].kind in KINDS and not fields[n].shape)) for n in names)
         # of a stream of unknown length it is not known which rows to keep
@@ -141,8 +142,9 @@ class Chance:
 
 def given_others(seen: Any) -> float:
     """The probability that two rows are equal, from pairs that differ in one or two fields: of two fields that are independent where all others
-    are equal, as many pairs are equal in both, to those in one, as in the other to those in neither. Copies do not count, and the other fields
-    may depend on one another. 0 if hardly any rows differ so little. ``seen``: uint64 [rows, fields]."""
+    are equal, as many pairs are equal in both, to those in one, as in the other to those in neither; the median of several such fields.
+    Copies do not count, and the other fields may depend on one another. 0 if hardly any rows differ so little. ``seen``: uint64 [rows, fields].
+    """
     import numpy as np
 
     if not 2 <= seen.shape[1] <= FIELDS:
@@ -156,11 +158,12 @@ def given_others(seen: Any) -> float:
     equal = pairs(whole)
     but = {i: pairs(whole - column) - equal for i, column in enumerate(columns)}
     closest = sorted((i for i in but if but[i] >= NEAR), key=lambda i: -but[i])[:CLOSEST]
-    for one, other in sorted(combinations(closest, 2), key=lambda two: -min(but[i] for i in two)):
+    expected = []
+    for one, other in combinations(closest, 2):
         neither = pairs(whole - columns[one] - columns[other]) - equal - but[one] - but[other]
         if neither >= NEAR:
-            return but[one] * but[other] / neither / (len(seen) * (len(seen) - 1) / 2)
-    return 0.0
+            expected.append(but[one] * but[other] / neither)
+    return float(np.median(expected)) / (len(seen) * (len(seen) - 1) / 2) if expected else 0.0
 
 
 def beside(values: Any) -> float:
