@@ -314,6 +314,8 @@ def _goes_forward(numbers: list[float]) -> bool:
 
 def _group(columns: dict[str, list[Any]], kinds: dict[str, Field]) -> Role | None:
     guesses = []
+    ids = [name for name in columns if words(name)[-1:] == ["id"]]
+    pairs = len(ids) > 1 >= len(columns) - len(ids)  # which document answers which question: both come again
     for name, values in columns.items():
         if any(isinstance(v, float) and not v.is_integer() for v in values) or isinstance(next(iter(values), 0), bool):
             continue
@@ -345,6 +347,8 @@ def _group(columns: dict[str, list[Any]], kinds: dict[str, Field]) -> Role | Non
             if other is not None:  # recurring users are what a recommender is for
                 how = f"by its name; each row pairs it with a value of {other}"
             guesses.append((0 if repeated else 3, Role(name, how, repeated and other is None)))
+        elif keyed and pairs:
+            continue
         elif keyed and (repeated or len(values) < FEW):
             guesses.append((1, Role(name, OTHER_ID, False)))
         elif set(said) & PLACES or _start_anew(values):

@@ -39,6 +39,11 @@ class Texts(Check):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self.names = frozenset(f.name for f in context.fields if f.kind == "text")
+        measured = [
+            f for f in context.fields if f.kind == "number" and f.name not in (*context.identifiers, context.label)
+        ]
+        self.beside = len(self.names) > 1 or bool(measured)
+        """Whether a text is not all that a sample holds."""
         self.counts: Counter[tuple[str, str]] = Counter()
         """Strange texts by kind and field."""
         self.blank: Counter[str] = Counter()
@@ -151,7 +156,7 @@ class Texts(Check):
         for fact in facts.all(BLANK):
             name, n, of = str(fact.at["field"]), fact.value["count"], fact.value["of"]
             means = fact.value["class"]
-            optional = len(self.each) > 1 and n * FEW > of and not set(words(name)) & NEEDED
+            optional = self.beside and n * FEW > of and not set(words(name)) & NEEDED
             yield finding(
                 "blank-text",
                 "info" if optional or means is not None else "warning",
