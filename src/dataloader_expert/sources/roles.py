@@ -55,7 +55,7 @@ IDENTIFIERS = {"id", "ids", "uid", "uuid", "guid"}
 GROUP_WORDS = {
     "group", "subject", "patient", "user", "customer", "client", "speaker", "session", "scene", "series", "video",
     "document", "doc", "author", "person", "participant", "household", "family", "donor", "individual", "animal",
-    "episode", "recording", "track", "trip", "student", "writer", "pid", "subj", "mrn", "device", "driver", "worker",
+    "episode", "recording", "track", "trip", "student", "writer", "pid", "qid", "subj", "mrn", "device", "driver", "worker",
     "employee", "respondent", "volunteer", "pupil", "learner", "thread", "conversation", "dialogue", "member", "identity", "slide", "case", "lesion", "specimen", "nodule",
 }  # fmt: skip
 RANKS = {
