@@ -88,6 +88,7 @@ SPEAKS: dict[str, tuple[Data, str, str]] = {
     name: (data, code, "error" if "target" in name else "warning") for name, (data, code, _) in CHANGES.items()
 }
 WARM = np.where((SITE == 3) & SPELL, 8.0, 0.0)
+GAP_MILES = np.random.default_rng(7).gamma(1.3, 2.2, N)
 SOUND: dict[str, Data] = {
     "what keeps to its order": table(**swapped(AT < 0)),
     "more often than not, and now and then not": table(
@@ -102,6 +103,9 @@ SOUND: dict[str, Data] = {
         height=np.array([5, 9, 4, 2900, 7, 12])[SITE] + rng.normal(0, 1, N), pressure=rng.normal(900, 20, N)
     ),
     "no tax in one state": table(by="state", net=WIND, total=np.where(SITE == 1, WIND, np.round(WIND * 1.07, 2))),
+    "fares, of which some were paid back": table(
+        miles=np.round(GAP_MILES, 2), fare=np.round((3 + 7 * GAP_MILES) * np.where(AT % 40 == 7, -1, 1), 2)
+    ),
     "a mark from which one passes": table(mark=GAP, passed=list(np.where(GAP >= 1.5, "yes", "no"))),
     "a class that a number hardly decides": table(
         mark=GAP, passed=list(np.where(GAP + rng.normal(0, 1, N) > 1, "yes", "no"))

@@ -29,7 +29,17 @@ def captions() -> Data:
     return replace(mail, columns={**mail.columns, "image": pictures}, kinds={**mail.kinds, "image": "image"})
 
 
+def reviews() -> Data:
+    """Reviews of their own, some under one title."""
+    mail = mails(30, 4, "Works exactly as described")
+    said = [
+        f"I bought the number {i} a month ago, and by now I have used it on {i % 9} days or so." for i in range(N + 30)
+    ]
+    return replace(mail, columns={**mail.columns, "review": said}, kinds={**mail.kinds, "review": "text"})
+
+
 SOUND = {
+    "a title of several reviews": reviews(),
     "a caption of several pictures": captions(),
     "no such text": mails(0, 1),
     "a text that means one class": mails(30, 1),

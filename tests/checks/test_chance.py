@@ -118,6 +118,36 @@ def test_readings_at_the_same_time_are_equal_by_chance() -> None:
     assert {code: f.severity for code, f in found.items()} == {"duplicate-samples": "info", "splits-overlap": "info"}
 
 
+def people(rows: int = 3000) -> dict[str, Any]:
+    """Answers of a survey that depend on one another: schooling on age, income on both, and a group that has two names."""
+    rng = np.random.default_rng(11)
+    age = rng.normal(44, 12, rows).round()
+    school = np.clip(np.round(12 + (50 - age) / 15 + rng.normal(0, 2, rows)), 6, 20)
+    income = np.round(school / 2 + age / 20 + rng.normal(0, 1, rows))
+    member = rng.random(rows) < 0.3
+    names = {"member": member.astype(int), "status": ["member" if m else "guest" for m in member]}
+    return {"age": age, "school": school, "income": income} | names
+
+
+def test_rows_of_fields_that_depend_on_one_another_are_equal_by_chance() -> None:
+    """Seen: answers to surveys, of which as many are equal as pairs that differ in one or two answers lead to expect, were copies."""
+    found = judged(Data(people()))
+    assert {code: f.severity for code, f in found.items()} == {"duplicate-samples": "info"}
+    copied = {
+        name: np.concatenate([np.asarray(values), np.asarray(values)[:1500]]) for name, values in people().items()
+    }
+    assert judged(Data(copied))["duplicate-samples"].severity == "warning"
+
+
+def test_copied_rows_of_a_panel_are_copies() -> None:
+    """A day and a shop make a key: many rows differ in one of them alone, and none should be equal."""
+    day, shop = np.arange(4800) // 40, np.arange(4800) % 40
+    sold = np.random.default_rng(7).poisson(1, 4800)
+    columns = {"day": day, "shop": shop, "sold": sold}
+    copied = {name: np.concatenate([values, values[1000:1040]]) for name, values in columns.items()}
+    assert judged(Data(copied))["duplicate-samples"].severity == "warning"
+
+
 def test_rows_in_which_nothing_was_measured_are_no_copies() -> None:
     """Seen: the meters of flats that stood empty, each with a number of its own, were copies of each other. A row with one number is."""
     rng = np.random.default_rng(6)
@@ -149,3 +179,14 @@ def test_rows_of_a_dead_sensor_agree_more_often() -> None:
     assert judged(Data(columns))["duplicate-samples"].severity == "info"
     copied = {name: np.concatenate([np.asarray(values), np.asarray(values)[:60]]) for name, values in columns.items()}
     assert judged(Data(copied))["duplicate-samples"].severity == "warning"
+
+
+def test_withheld_labels_contradict_none() -> None:
+    """Seen: in the layout of GLUE, whose test split has -1 for each label, pairs of training that are in the test as well were said to have
+    two labels. Where -1 is a class, they have."""
+    texts = [f"what does question {i} mean" for i in range(90)]
+    data = {"text": [*texts[:60], *texts[60:80], *texts[:10]], "label": np.array([*(np.arange(60) % 2), *[-1] * 30])}
+    splits = ["train"] * 60 + ["test"] * 30
+    assert judged(Data(data, "label", splits, kinds={"text": "text"})).keys() == {"duplicate-samples", "splits-overlap"}
+    data["label"][40] = -1
+    assert "label-conflict" in judged(Data(data, "label", splits, kinds={"text": "text"}))

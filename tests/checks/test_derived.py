@@ -13,6 +13,7 @@ N = 1500
 rng = np.random.default_rng(15)
 DAYS = np.datetime64("2021-05-01") + np.arange(N) // 2
 DATES = [str(day) for day in DAYS]
+WINTER = [f"{2023 + (m < 3)}-{m:02d}-{1 + i % 28:02d}" for m in (11, 12, 1, 2) for i in range(300)]
 WEEKDAY = (DAYS.astype(int) + 3) % 7
 MONTH = DAYS.astype("M8[M]").astype(int) % 12 + 1
 YEAR = DAYS.astype("M8[Y]").astype(int) + 1970
@@ -87,6 +88,7 @@ SILENT: dict[str, Data] = {
     "ratios to another unit": ratios(np.round(COP * 1.2, 2), POWER, HEAT),
     "one discount here and there": bill((NIGHT + FOOD) * np.where(STRAYS, 0.8, 1.0)),
     "marks of a coarse scale": visits(a=GUESTS, b=rng.integers(1, 6, N), c=rng.integers(1, 9, N)),
+    "numbers of four months, as texts": Data({"date": WINTER, "month": [d[5:7].lstrip("0") for d in WINTER], "x": NIGHT[:1200]}, kinds={"date": "time", "month": "category"}),
     "mostly zeros": visits(a=np.where(SITE == 0, GUESTS, 0), b=np.where(SITE == 1, GUESTS, 0), c=np.where(SITE == 2, GUESTS, 0)),
     "a copy at some sites": visits(a=NIGHT, b=np.zeros(N), c=np.where(SITE == 2, OTHER, NIGHT)),
 }  # fmt: skip

@@ -32,7 +32,16 @@ def without_halves(data: Data, each: int) -> Data:
     return Data({**data.columns, "edge_attr": some}, splits=data.splits, kinds=data.kinds)
 
 
+def of_atoms(data: Data) -> Data:
+    """The same with whole numbers of each atom and each bond, in place of measurements."""
+    atoms = [np.abs(np.rint(9 * x)).astype(np.int64) for x in data.columns["x"]]
+    bonds = [np.stack([np.arange(len(a)) % 4, 0 * np.arange(len(a)) + 12], 1) for a in data.columns["edge_attr"]]
+    columns = {"node_feat": atoms, "edge_index": data.columns["edge_index"], "edge_attr": bonds}
+    return Data(columns, splits=data.splits, kinds=dict.fromkeys(columns, "array"))
+
+
 SOUND = {
+    "bonds of atoms": of_atoms(graphs()),
     "trees": graphs(),
     "trees with edges to the root": graphs(both=lambda i: False),
     "of which some are directed": graphs(both=lambda i: i % 3),
@@ -48,6 +57,7 @@ SOUND = {
 SPEAKS = {
     "counted from one in a few": (graphs(first=lambda i: i % 6 == 0), "out-of-range-ids", "error"),
     "counted from one in all": (graphs(first=lambda i: 1), "out-of-range-ids", "error"),
+    "bonds of atoms, counted from one": (of_atoms(graphs(first=lambda i: 1)), "out-of-range-ids", "error"),
     "corners that are not there": (graphs(first=lambda i: 9 * (i == 7), faces=True), "out-of-range-ids", "error"),
     "in both directions in training only": (graphs(both=lambda i: i < 80), "preprocessing-differs", "warning"),
 }

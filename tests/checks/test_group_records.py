@@ -84,6 +84,7 @@ SILENT |= {
     ),
     "one level at a site, of few levels": at_sites(lambda x: 0 * x + 2, values=drawn().integers(0, 4, N).astype(float)),
     "a height of each site": at_sites(lambda x: x, values=40.0 + SITE),
+    "an index of prices, which is 100 at its base": at_sites(lambda x: 0 * x + 100, values=drawn().normal(120, 9, N)),
 }
 SPEAKS: dict[str, tuple[Data, str]] = {
     "whole numbers at one site": (at_sites(rounded), "scale-drift"),

@@ -71,6 +71,9 @@ SILENT = {
     "a trend at one meter": metered(
         put(load(), at(3), np.linspace(0.5, 1.5, HOURS) + np.random.default_rng(2).normal(0, 0.001, HOURS))
     ),
+    "a count of what is rare": metered(
+        np.concatenate([np.random.default_rng(k).poisson(0.1 if k == 3 else 40, HOURS).cumsum() for k in range(METERS)])
+    ),
     "nothing in the same days of all meters": metered(put(load(), at((0, 1, 2, 3, 4, 5), 90, 150), 0.0)),
     "a shop that was shut": metered(put(load(), at(2, 90, 150), 0.0), open=np.where(at(2, 90, 150), 0, 1)),
     "a shop that was shut, in words": metered(

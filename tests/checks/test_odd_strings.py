@@ -77,6 +77,7 @@ def soft_masked(sequence: str, i: int) -> str:
         (SMILES, ["[Na+].[Cl-]", "C", "O", "BrBr", "II", "[Se]"]),  # rare elements, short molecules
         (DNA, [s[:30] + "N" + s[31:] for s in DNA[:30]]),  # a letter that is not known
         (DNA, ["A" * 60, "T" * 60]),  # controls of one letter
+        (DNA, [DNA[0].replace("T", "U")] * 9),  # one that comes again, as the address of a source
         ([soft_masked(s, i) for i, s in enumerate(DNA)], []),
         ([d if i % 3 else d.replace("T", "U") for i, d in enumerate(DNA)], []),  # two kinds
         (PROTEINS, [s[:100] + "U" + s[101:] for s in PROTEINS[:20]]),

@@ -77,6 +77,15 @@ FORMULAS_SILENT = {
     "what is near the ratio": houses((PRICE / AREA * draw.normal(1, 0.02, 500)).round(2)),
     "no label": houses((PRICE / AREA).round(2), None),
     "few values": houses(np.rint(PRICE / 1e5)),
+    "mostly 0, which any small ratio rounds to": Data(
+        {
+            "area": np.resize(AREA, 2000),
+            "made": np.where(np.arange(2000) % 60, 0, np.arange(2000)),
+            "price": np.resize(PRICE, 2000),
+        },
+        "price",
+        kinds={"price": "number"},
+    ),
 }
 FORMULAS_SPEAK = {
     "the price of a square foot": (houses((PRICE / AREA).round(2)), "label-leaked-by-field", "warning"),

@@ -221,3 +221,21 @@ def test_a_pickled_array_where_other_files_have_numbers_is_named_as_such(tmp_pat
     said = scan(tmp_path, tmp_path.parent)
     [told] = [f for f in said.findings if f.severity == "error"]
     assert (told.code, told.where[0]["file"]) == ("executable-payload", "007.npz")
+
+
+@pytest.mark.parametrize("numbered", [False, True])
+@pytest.mark.parametrize("write", [npz, pt])
+def test_arrays_that_say_which_rows_a_split_has_are_no_samples(
+    tmp_path: Path, write: Callable[[Path, Arrays], None], numbered: bool
+) -> None:
+    """Seen: of a graph with ``train_mask`` and the like, the masks were three splits of truth values, and the nodes were not read."""
+    x, y = RNG.normal(size=(60, 8)), RNG.integers(0, 3, 60)
+    rows = {"train": np.arange(20), "val": np.arange(20, 35), "test": np.arange(40, 60)}
+    mask = {f"{split}_mask": np.isin(np.arange(60), of) for split, of in rows.items()}
+    write(tmp_path, {"x": x, "y": y} | ({f"{split}_idx": of for split, of in rows.items()} if numbered else mask))
+    source = opened(tmp_path)
+    assert source.samples == 60
+    assert {f.name for f in source.fields} == {"x", "y", "split"}
+    [unit] = source.units
+    split = source.decode(unit, source.read(unit)).columns["split"].values
+    assert [split.index("val"), split.count("val"), split.count("")] == [20, 15, 5]

@@ -367,6 +367,15 @@ def test_users_of_a_recommender_come_again(tmp_path: Path, other: str, leaks: bo
     assert ("group-leakage" in codes(tmp_path)) == leaks
 
 
+@pytest.mark.parametrize("names", [("query-id", "corpus-id", "score"), ("query_id", "doc_id", "relevance")])
+def test_documents_come_again_in_judgements_of_relevance(tmp_path: Path, names: tuple[str, ...]) -> None:
+    """Seen: of BEIR's ``qrels/train.tsv`` and ``test.tsv``, a document that answers two questions failed the check."""
+    for split, first in (("train", 0), ("test", 100)):
+        rows = [f"{first + i // 3}\t{4983 + i * 37 % 150 * 7}\t1" for i in range(200)]
+        (tmp_path / f"{split}.tsv").write_text("\n".join(["\t".join(names), *rows]) + "\n")
+    assert "group-leakage" not in codes(tmp_path)
+
+
 def test_ids_of_twenty_digits_are_not_rounded(tmp_path: Path) -> None:
     ids = [f"89490200000{n:09d}" for n in RNG.choice(10**9, 400, replace=False)]
     for split, part in (("train", ids[:300]), ("test", ids[300:])):

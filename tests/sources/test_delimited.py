@@ -273,3 +273,19 @@ def test_a_remark_beside_a_table_is_a_note_and_a_longer_text_makes_it_a_document
     assert [p.where["file"] for p in source.problems] == ["_about.txt"]
     (tmp_path / "_about.txt").write_text("A tale of two cities.\n" * 400)
     assert opened(tmp_path).format == "text"
+
+
+def test_the_largest_of_tables_that_refer_to_one_another_is_read(tmp_path: Path) -> None:
+    """Seen: the files of a timetable (GTFS) were six documents."""
+    stops = "".join(f"S{i},Stop {i},{52 + i / 100},13.4\n" for i in range(20))
+    trips = "".join(f"R{i % 3},T{i:03},0\n" for i in range(40))
+    times = "".join(f"T{i // 5:03},{6 + i // 25:02}:{i % 60:02}:00,S{i % 20},{i % 5}\n" for i in range(200))
+    (tmp_path / "agency.txt").write_text("agency_id,agency_name\n1,City Transit\n")
+    (tmp_path / "stops.txt").write_text(f"stop_id,stop_name,stop_lat,stop_lon\n{stops}")
+    (tmp_path / "trips.txt").write_text(f"route_id,trip_id,direction_id\n{trips}")
+    (tmp_path / "stop_times.txt").write_text(f"trip_id,arrival_time,stop_id,stop_sequence\n{times}")
+    source = opened(tmp_path)
+    assert (source.format, source.samples) == ("delimited", 200)
+    assert {f.name for f in source.fields} == {"trip_id", "arrival_time", "stop_id", "stop_sequence"}
+    (tmp_path / "story.txt").write_text("It was a long day, and nobody said a word. " * 400)
+    assert opened(tmp_path).format == "text"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dataloader_expert.errors import Unreadable
@@ -24,6 +24,8 @@ DATA = {"x", "data", "images", "image", "imgs", "pixels", "features", "inputs", 
 """Names of arrays of which each row is a sample, whatever the lengths of the others."""
 EDGES = {"edges", "bin_edges", "bins", "ticks"}
 """Names of arrays that are one longer than what they enclose."""
+MEMBERS = {"mask", "idx", "index", "indices", "ids"}
+"""What arrays are called, after a split, that say which rows of others are in it: a truth value for each, or their numbers."""
 PICTURE, OF_PIXELS = {"image", "img", "picture"}, ("label", "mask", "seg", "segmentation", "gt", "target")
 """Names of an array that is one picture, and of one that says something of each of its pixels."""
 MOST_CHANNELS = 4
@@ -43,7 +45,7 @@ class Part:
     """Samples inside one file of arrays: their split, their number, and which array holds which field.
 
     ``ragged`` names the array of offsets (length samples + 1) and the arrays that it cuts. ``lengths``: those of the arrays,
-    if they differ; rows beyond the shortest belong to no sample.
+    if they differ; rows beyond the shortest belong to no sample. ``members``: splits of its rows, and the arrays that say which these are.
     """
 
     split: str | None
@@ -52,6 +54,13 @@ class Part:
     offsets: str | None = None
     ragged: tuple[tuple[str, str], ...] = ()
     lengths: tuple[tuple[str, int], ...] = ()
+    members: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def keys(self) -> set[str]:
+        """The arrays that are read."""
+        held = {key for _, key in (*self.arrays, *self.ragged, *self.members)}
+        return held if self.offsets is None else held | {self.offsets}
 
     def unequal(self, file: str) -> Unequal | None:
         """The problem, if the arrays differ in length."""
@@ -65,6 +74,10 @@ def parts_of(headers: Mapping[str, Header], name: str, alone: bool = False) -> t
     """How a file of named arrays stores samples; None if the whole file is one sample. ``alone``: it is the whole data set, which is more
     than one sample."""
     splits = {key: split for key in headers if (split := split_in_name(key)) is not None}
+    if members := _members(headers, splits):
+        rest = {key: key for key in headers if key not in splits}
+        part = _part(split_in_name(name), {key: headers[key] for key in rest}, rest, alone)
+        return None if part is None else (replace(part, members=members),)
     groups: dict[str | None, dict[str, str]] = {}
     for key, split in splits.items():
         groups.setdefault(split, {})[key] = without_split(key) or key
@@ -86,6 +99,22 @@ def parts_of(headers: Mapping[str, Header], name: str, alone: bool = False) -> t
             return None
         parts.append(part)
     return tuple(parts)
+
+
+def _members(headers: Mapping[str, Header], splits: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """The splits and the arrays that say which rows of the others are in each, as ``train_mask`` beside the nodes of a graph; none if arrays
+    named after splits hold data."""
+    rows = {shape[0] for key, (_, shape) in headers.items() if key not in splits and shape}
+    told = all((without_split(key) or "").lower() in MEMBERS and _says_which(headers[key], rows) for key in splits)
+    return tuple((split, key) for key, split in splits.items()) if rows and told and len({*splits.values()}) > 1 else ()
+
+
+def _says_which(header: Header, rows: set[int]) -> bool:
+    """Whether an array has a truth value for each row, or may have numbers of some of them."""
+    dtype, shape = header
+    return len(shape) == 1 and (
+        shape[0] in rows if "b1" in dtype or dtype == "bool" else "i" in dtype and shape[0] < max(rows)
+    )
 
 
 def _row(header: Header) -> Header:

@@ -23,6 +23,8 @@ from dataloader_expert.sources.samples import spread
 
 NEARLY_ALL = 0.8
 """The share of arrays with the same shape from which another shape means damage, not a shape that varies."""
+SPLIT = "split"
+"""The field of what arrays such as ``train_mask`` say of each sample."""
 DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError, ValueError)
 """What ``zipfile`` raises on damaged or hostile archives and members."""
 
@@ -50,7 +52,8 @@ class Bundle(Source):
     def narrowed(self, part: Part) -> Part:
         """The part, with the requested fields only."""
         arrays, ragged = (tuple(pair for pair in pairs if self.wants(pair[0])) for pairs in (part.arrays, part.ragged))
-        return replace(part, arrays=arrays, ragged=ragged)
+        members = part.members if self.wants(SPLIT) else ()
+        return replace(part, arrays=arrays, ragged=ragged, members=members)
 
     @abstractmethod
     def headers(self, entry: Entry) -> dict[str, Header]: ...
@@ -137,7 +140,7 @@ class Bundle(Source):
                 )
                 self.problems.append(Unreadable("length-mismatch", text, file=path))
             of = [part for part in parts or () if part.samples > 1]
-            used = {key for part in of for _, key in (*part.arrays, *part.ragged)} | {part.offsets for part in of}
+            used = set().union(*(part.keys for part in of))
             for key, (_, shape) in known[path].items() if of else ():
                 if key not in used and shape:  # single values describe the file
                     self.unread.setdefault(key, f"its shape is {[*shape]}, with no row for each sample; it is not read")
@@ -193,6 +196,8 @@ class Bundle(Source):
         ]
         if self.label is not None and self.label not in shapes:
             fields.append(Field(self.label, "category", "str"))
+        if any(part.members for parts in (seen or {}).values() for part in parts or ()):
+            fields.append(Field(SPLIT, "category", "str"))
         self.fields = tuple(fields)
         self.modality = modality_of(self.fields, self.label)
 
@@ -246,7 +251,21 @@ def cut(part: Part, arrays: Mapping[str, Any], file: str) -> dict[str, Column]:
             if offsets[0] != 0 or offsets[-1] != len(values) or (np.diff(offsets) < 0).any():
                 raise Unreadable("length-mismatch", f"{part.offsets} does not fit {key}", file=file, field=name)
             columns[name] = Column([values[a:b] for a, b in itertools.pairwise(offsets)])
+    if part.members:
+        columns[SPLIT] = Column(_splits(part, arrays))
     return columns
+
+
+def _splits(part: Part, arrays: Mapping[str, Any]) -> list[str]:
+    """The split of each sample, none of those that no array puts into one."""
+    import numpy as np
+
+    found = np.full(part.samples, "", object)
+    for split, key in part.members:
+        rows = np.asarray(arrays[key])
+        rows = np.flatnonzero(rows[: part.samples]) if rows.dtype == bool else rows
+        found[rows[(rows >= 0) & (rows < part.samples)]] = split
+    return list(found)
 
 
 def merge_shapes(shapes: list[tuple[int | None, ...]]) -> tuple[int | None, ...]:

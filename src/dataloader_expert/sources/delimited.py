@@ -271,7 +271,7 @@ def _layout(listing: Listing) -> Layout | None:
 
 def _by_header(listing: Listing, entries: list[Entry], marks: dict[str, str | None]) -> Layout | None:
     """The tables whose columns have the same names, such as one for each share or weather station, whatever these are called and in
-    which folders they lie; None where columns alone, or more texts than tables, are beside them, or where they are numbered in folders of
+    which folders they lie; or the largest, if others have columns of it, as the stops and trips of a timetable. None where columns alone, or more texts than tables, are beside them, or where they are numbered in folders of
     classes or named by a table: they may be a sample each then."""
     headers: dict[tuple[str, tuple[str, ...]], list[Entry]] = {}
     for entry in entries:
@@ -283,13 +283,17 @@ def _by_header(listing: Listing, entries: list[Entry], marks: dict[str, str | No
         return None
     main = max(headers.values(), key=lambda of: sum(e.size for e in of))
     notes = [entry for entry in entries if marks[entry.path] is None]
-    if len(main) < 2 or len(notes) > len(main) or sum(e.size for e in notes) >= sum(e.size for e in main):
+    [own] = (of for of, found in headers.items() if found is main)
+    of_one = main
+    if len(main) == 1:
+        of_one = [e for of, found in headers.items() for e in found if of[0] == own[0] and {*of[1]} & {*own[1]}]
+    if len(of_one) < 2 or len(notes) > len(of_one) or sum(e.size for e in notes) >= sum(e.size for e in main):
         return None
     if _are_recordings(main) or annotations_of(listing, main, keep=True).tables:
         return None
     said = {token for entry in main for token in tokens(entry.path.rpartition("/")[2])}
     others = tuple(entry for entry in entries if entry not in main and entry not in notes)
-    return Layout(main, [], notes, others, grouped=not said & {*PART_WORDS, *SPLITS})
+    return Layout(main, [], notes, others, grouped=len(main) > 1 and not said & {*PART_WORDS, *SPLITS})
 
 
 def _are_recordings(tables: Sequence[Entry]) -> bool:

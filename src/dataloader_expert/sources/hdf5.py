@@ -178,7 +178,7 @@ class Hdf5(Bundle):
         """Rows of a range: whole chunks of the widest array. Texts and rows of varying length have no width: a row takes at
         least its share of the file."""
         part, arrays = unit.at[0], self.arrays[unit.file]
-        if part.offsets is not None:
+        if part.offsets is not None or part.members:
             return unit.samples
         stored = [arrays[key] for _, key in part.arrays]
         in_file = sum(other.samples for other in self.units if other.file == unit.file)
@@ -237,9 +237,7 @@ class Hdf5(Bundle):
             part, lo = self.narrowed(unit.at[0]), unit.at[1]
             rows = slice(lo, lo + part.samples)
             wanted = {key: slice(None) if unit.file in self.grouped else rows for _, key in part.arrays}
-            wanted |= {key: slice(None) for _, key in part.ragged}
-            if part.offsets is not None:
-                wanted[part.offsets] = slice(None)
+            wanted |= dict.fromkeys(part.keys - wanted.keys(), slice(None))
         tables: dict[tuple[str, str], list[str]] = {}
         for key in wanted:
             if key in arrays:

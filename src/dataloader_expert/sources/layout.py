@@ -24,6 +24,7 @@ SPLITS = {
     "train": "train",
     "training": "train",
     "val": "val",
+    "vali": "vali",  # of LETOR
     "valid": "valid",
     "validation": "validation",
     "dev": "dev",
@@ -36,7 +37,7 @@ SPLITS = {
     "eval": "eval",
     "holdout": "holdout",
 }
-VALIDATION = {"val", "valid", "validation", "dev"}
+VALIDATION = {"val", "vali", "valid", "validation", "dev"}
 """Names of the split for validation, of which a data set has one as a rule."""
 TRAINED = {"data", "base"}
 """Suffixes of what is for training beside a file of the same name for tests: ``adult.data``, MovieLens's ``u1.base``."""

@@ -102,8 +102,7 @@ class Npz(Bundle):
     def load(self, unit: Unit, raw: Any) -> dict[str, Any]:
         if not unit.at:
             return self._arrays(raw, unit.file, None)
-        part = self.narrowed(unit.at[0])
-        wanted = {key for _, key in (*part.arrays, *part.ragged)} | ({part.offsets} if part.offsets else set())
+        wanted = self.narrowed(unit.at[0]).keys
         found = self._arrays(raw, unit.file, wanted)
         for path, _, key in (name.rpartition(":") for name in wanted - found.keys()):
             if path in self.aligned:

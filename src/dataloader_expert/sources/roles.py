@@ -55,7 +55,7 @@ IDENTIFIERS = {"id", "ids", "uid", "uuid", "guid"}
 GROUP_WORDS = {
     "group", "subject", "patient", "user", "customer", "client", "speaker", "session", "scene", "series", "video",
     "document", "doc", "author", "person", "participant", "household", "family", "donor", "individual", "animal",
-    "episode", "recording", "track", "trip", "student", "writer", "pid", "subj", "mrn", "device", "driver", "worker",
+    "episode", "recording", "track", "trip", "student", "writer", "pid", "qid", "subj", "mrn", "device", "driver", "worker",
     "employee", "respondent", "volunteer", "pupil", "learner", "thread", "conversation", "dialogue", "member", "identity", "slide", "case", "lesion", "specimen", "nodule",
 }  # fmt: skip
 RANKS = {
@@ -85,6 +85,8 @@ WHAT = {
     "business", "game", "anime", "show", "video", "ad", "course", "recipe",
 }  # fmt: skip
 """What users rate, buy or click on."""
+ANSWERING, ASKED = {"doc", "document", "passage"}, {"query", "question", "topic", "qid"}
+"""What is judged by how well it answers, and what it answers."""
 KEY_WORDS = {
     "id", "no", "nr", "nbr", "num", "number", "key", "code", "name", "idx", "index", "uid", "uuid", "guid", "row", "hash",
 }  # fmt: skip
@@ -314,6 +316,8 @@ def _goes_forward(numbers: list[float]) -> bool:
 
 def _group(columns: dict[str, list[Any]], kinds: dict[str, Field]) -> Role | None:
     guesses = []
+    ids = [name for name in columns if words(name)[-1:] == ["id"]]
+    pairs = len(ids) > 1 >= len(columns) - len(ids)  # which document answers which question: both come again
     for name, values in columns.items():
         if any(isinstance(v, float) and not v.is_integer() for v in values) or isinstance(next(iter(values), 0), bool):
             continue
@@ -341,10 +345,12 @@ def _group(columns: dict[str, list[Any]], kinds: dict[str, Field]) -> Role | Non
         keyed = len(said) > 1 and said[-1] == "id" and not set(stem) & NOT_GROUPS
         if named:
             how = "by its name and its values, which repeat" if repeated else "by its name"
-            other = _item(name, columns) if stem[-1].rstrip("s") in WHO else None
+            other = _item(name, columns) if stem[-1].rstrip("s") in WHO | ANSWERING else None
             if other is not None:  # recurring users are what a recommender is for
                 how = f"by its name; each row pairs it with a value of {other}"
             guesses.append((0 if repeated else 3, Role(name, how, repeated and other is None)))
+        elif keyed and pairs:
+            continue
         elif keyed and (repeated or len(values) < FEW):
             guesses.append((1, Role(name, OTHER_ID, False)))
         elif set(said) & PLACES or _start_anew(values):
@@ -369,11 +375,12 @@ def _start_anew(values: list[Any]) -> bool:
 
 
 def _item(name: str, columns: dict[str, list[Any]]) -> str | None:
-    """The column of things that users of another column rate, buy or click on: both repeat, and hardly a pair does."""
-    users = columns[name]
+    """The column of things that users of another column rate, buy or click on, or that documents answer: both repeat, and hardly a pair
+    does."""
+    users, what = columns[name], ASKED if {*words(name)} & ANSWERING else WHAT
     for other, things in columns.items():
         said = words(other)
-        if other == name or not set(said) & WHAT or len(things) != len(users) or len(set(things)) > 0.9 * len(things):
+        if other == name or not set(said) & what or len(things) != len(users) or len(set(things)) > 0.9 * len(things):
             continue
         if len(set(zip(users, things, strict=True))) >= DISTINCT_KEY * len(users):
             return other

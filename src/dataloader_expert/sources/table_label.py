@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from dataloader_expert.sources.base import PLACED, Block, Field, Roles, runs
+from dataloader_expert.sources.cells import is_number
 from dataloader_expert.sources.label_names import (
     BEFELL,
     COUNTS,
@@ -101,7 +102,8 @@ def find_label(
     for name in others if len(long) == 1 else ():
         if are_places(values_in(blocks, name), values_in(blocks, long[0])):
             return None, f"{name} {PLACES}; pass label="
-    pair = pair_of(texts, others)
+    worded = {n: said for n, said in texts.items() if not _are_numbers(values_in(blocks, n))}
+    pair = pair_of(worded, others)
     if pair is not None:
         return None, f"no field is named like a label, and {' and '.join(pair[1])} are for {pair[0]}; pass label="
     rated = (
@@ -157,6 +159,12 @@ def find_label(
             guess = f"{PLACED}: the {place} column, with {len(counts)} distinct values; pass label= if it is another"
             return name, guess
     return strong, how
+
+
+def _are_numbers(values: list[Any]) -> bool:
+    """Whether texts are mostly numbers: years of writing code are no code."""
+    said = [value for value in values if isinstance(value, str) and value.strip()]
+    return 2 * sum(map(is_number, said)) > len(said)
 
 
 def likely_label(blocks: Sequence[Block], fields: Sequence[Field], roles: Roles) -> str | None:

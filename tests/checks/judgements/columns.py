@@ -193,6 +193,17 @@ SILENT: dict[str, dict[str, Any]] = {
             },
             kinds={"icd": "text"},
         ),
+        "answers beyond the last number, and limits of detection": Data(
+            {
+                "years": [*map(str, range(1, 50)), "Less than 1 year", "50+", "More than 50 years"],
+                "lead": [*(f"{i / 4}" for i in range(1, 50)), "<0.25", "< 0.25", ">= 12"],
+            },
+            kinds={"years": "text", "lead": "text"},
+        ),
+        "families, of which some were divided": Data(
+            {"family": [f"{100 + i // 4}{'A' if 60 <= i < 64 else ''}" for i in range(120)], "x": NOISE[:120]},
+            kinds={"family": "category"},
+        ),
         "offsets of summer and winter": Data(
             {"day": [f"2024-{1 + i % 12:02}-02T10:00:00{'Z' if i % 3 else '+02:00'}" for i in range(36)]},
             kinds=CATEGORY,

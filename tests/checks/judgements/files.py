@@ -129,6 +129,17 @@ SILENT: dict[str, dict[str, Any]] = {
             ]
         ),
         "keys that are data": Data({"of": [{f"word{i}": 1, f"other{i}": 2} for i in range(80)]}, kinds={"of": "other"}),
+        "a word of sentences that programs print": Data(
+            {"tokens": [["it", "is", "NaN" if i % 9 == 0 else f"w{i}", "."] for i in range(60)]},
+            kinds={"tokens": "other"},
+        ),
+        "an answer in its context": Data(
+            {
+                "context": [f"row {i} has {'nan' if i % 9 == 0 else i} in it" for i in range(60)],
+                "answers": [{"text": ["nan" if i % 9 == 0 else str(i)]} for i in range(60)],
+            },
+            kinds={"context": "text", "answers": "other"},
+        ),
         "a key that a third has": Data(
             {"of": [{"a": 1, **({"b": "x"} if i % 3 else {})} for i in range(40)]}, kinds={"of": "other"}
         ),
@@ -311,6 +322,11 @@ SPEAKS: dict[str, dict[str, Any]] = {
         "text encoded twice": (
             chats(turns(1, "user", "assistant", content="caf\u00c3\u00a9")),
             "encoding-error",
+            "warning",
+        ),
+        "a missing choice that was printed": (
+            Data({"of": [["a", "nan" if i % 9 == 0 else f"b{i}", "c"] for i in range(60)]}, kinds={"of": "other"}),
+            "suspicious-text",
             "warning",
         ),
         "far inside": (

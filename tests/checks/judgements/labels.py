@@ -103,6 +103,9 @@ SILENT: dict[str, dict[str, Any]] = {
         "one long series of many": runs_of(
             np.where(np.arange(400) // 20 == 3, 1, RARE), device=[f"d{i}" for i in np.arange(400) // 20]
         ),
+        "one day of many": runs_of(
+            np.where(np.arange(400) // 20 == 3, 1, RARE), date=[f"2024-03-{1 + i:02d}" for i in np.arange(400) // 20]
+        ),
     },
     "moved_labels": {
         "labels of their own rows": classed(),

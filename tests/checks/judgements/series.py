@@ -151,6 +151,9 @@ SILENT: dict[str, dict[str, Any]] = {
             {"n": np.r_[np.rint(NOISE[:200] * 9).astype(int), np.zeros(200, int)], "label": ["a"] * 200 + ["b"] * 200},
             "label",
         ),
+        "counts of those who have any, before the others": Data(
+            {"n": np.where(np.arange(400) < 150, 1 + np.rint(np.abs(NOISE) * 4), 0).astype(int)}
+        ),
         "a rare event": Data({"n": (np.arange(400) == 7).astype(int)}),
         "a flag that is set from one row on": Data({"n": (np.arange(400) > 300).astype(int)}),
         "two of four classes, by which rows are sorted": Data(

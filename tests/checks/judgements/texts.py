@@ -14,7 +14,7 @@ from tests.checks import (
     test_token_tags,
     test_unclosed,
 )
-from tests.checks.judgements.common import LONG, TEXTS, chats, turns
+from tests.checks.judgements.common import LONG, NOISE, TEXTS, chats, turns
 from tests.checks.looking import Data
 
 
@@ -452,6 +452,14 @@ SPEAKS: dict[str, dict[str, Any]] = {
             Data(
                 {"instruction": TEXTS * 4, "input": [t if i % 3 else "" for i, t in enumerate(TEXTS * 4)]},
                 kinds={"instruction": "text", "input": "text"},
+            ),
+            "blank-text",
+            "info",
+        ),
+        "a name that many cars do without": (
+            Data(
+                {"model": [t if i % 3 else "" for i, t in enumerate(TEXTS * 4)], "hp": NOISE[:48]},
+                kinds={"model": "text"},
             ),
             "blank-text",
             "info",

@@ -166,7 +166,7 @@ class Derived(SeriesRows):
         made: dict[str, tuple[str, list[str], Any, Any]] = {}
         for name, x in columns.items():
             for date, part, values in parts:
-                given = part_given(x, values, PERIODS.get(part, 0))
+                given = part_given(x, values, None if name in self.called else PERIODS.get(part, 0))
                 if given is not None and name not in made:
                     made[name] = f"{part} of {{}}", [date], given, np.isfinite(x) & np.isfinite(values)
             for one, other in combinations(self.dates, 2):
@@ -287,15 +287,16 @@ class Derived(SeriesRows):
             yield finding("columns-contradict", "warning", text, fact, fix, where, v["count"])
 
 
-def part_given(x: Any, values: Any, period: int) -> Any:
-    """Whether each value is the one that its part of a date usually has, bool [n]: so many more, or one of its own; None if most have none."""
+def part_given(x: Any, values: Any, period: int | None) -> Any:
+    """Whether each value is the one that its part of a date usually has, bool [n]: so many more, or one of its own; None if most have none.
+    ``period``: after how many the parts begin again, 0 for never; None for names, which are never so many more."""
 
     if len(x) > SOME and _part_given(x[:: len(x) // SOME], values[:: len(x) // SOME], period, LIKELY) is None:
         return None
     return _part_given(x, values, period, USUAL)
 
 
-def _part_given(x: Any, values: Any, period: int, usually: float) -> Any:
+def _part_given(x: Any, values: Any, period: int | None, usually: float) -> Any:
     import numpy as np
 
     both = np.isfinite(x) & np.isfinite(values)
@@ -306,12 +307,12 @@ def _part_given(x: Any, values: Any, period: int, usually: float) -> Any:
     if not VALUES <= len(parts) <= 400 or len(names) > 2 * len(parts) or len(names) < VALUES:
         return None
     given = np.zeros(len(x), bool)
-    _, which, counts = np.unique(
-        (x - values)[both] % period if period else (x - values)[both], return_inverse=True, return_counts=True
-    )
-    if counts.max() >= usually * both.sum() and len(parts) >= VALUES:
-        given[both] = which == counts.argmax()
-        return given
+    if period is not None:
+        more = (x - values)[both] % period if period else (x - values)[both]
+        _, which, counts = np.unique(more, return_inverse=True, return_counts=True)
+        if counts.max() >= usually * both.sum():
+            given[both] = which == counts.argmax()
+            return given
     table = np.zeros((len(parts), len(names)), np.int64)
     np.add.at(table, (b, a), 1)
     usual = table.argmax(1)

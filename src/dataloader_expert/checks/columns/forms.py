@@ -36,8 +36,8 @@ CODES = 5
 """The fewest codes with letters that make the numbers among them codes as well."""
 KEPT = 1_000
 """Texts such as 2,19 that are kept to see whether they list numbers."""
-OTHER, ABSENT, CODE, TYPED, WHOLE, POINT, GROUPED, COMMA, UNIT, DATE = (
-    "another text", "a missing value", "a code", "a number", "12", "1.5", "1,000", "1,5", "in ", "date ",
+OTHER, ABSENT, CODE, BOUND, TYPED, WHOLE, POINT, GROUPED, COMMA, UNIT, DATE = (
+    "another text", "a missing value", "a code", "a bound", "a number", "12", "1.5", "1,000", "1,5", "in ", "date ",
 )  # fmt: skip
 """Forms of values; those of units and dates go on with the unit or the format."""
 OFFSET = " and offset"
@@ -49,6 +49,12 @@ _COMMA = re.compile(r"[-+]?(?:\d{1,3}(?:\.\d{3})+|\d+),\d+")
 _UNIT = re.compile(r"([$€£¥]\s?)?[-+]?(?:[\d.,'\u2019]*\d)(\s?(?:%|[$€£¥]|[A-Za-zµ°]{1,4}[\d²³]?(?:/[a-z]{1,3})?))?")
 _CODE = re.compile(r"[A-Za-z]{1,3}[-_.]?\d+(?:[-._]\d+)*|\d{7,}[A-Za-z]")
 """Letters and a number; or a long one with its check character, as of books and of people."""
+_BOUND = re.compile(
+    r"[<>≤≥]=?\s?\d.*|\d[\d.,]*\s?\+|(?:less|fewer|more|under|over|below|above|at least|at most|up to)\b\D*\d.*"
+    r"|\d.*\b(?:or|and) (?:less|fewer|more|under|over|below|above|older|younger|up)\b.*",
+    re.I,
+)
+"""What is beyond a limit of detection, or beyond the last number that could be chosen."""
 _CLOCK = r"(?P<clock>[T ,]+\d{1,2}:\d\d(?::\d\d(?:[.,]\d+)?)?(?:\s?[AaPp][Mm])?\s?(?P<zone>Z|UTC|[+-]\d\d:?\d\d)?)?"
 _MARKS = [(mark, re.escape(mark)) for mark in "-/."]
 _FORMATS = {
@@ -66,6 +72,7 @@ class Forms(Check):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self.fields = [f.name for f in context.fields if f.kind in KINDS and not f.shape]
+        self.identifiers = context.identifiers
         self.counts: dict[str, Counter[str]] = {name: Counter() for name in self.fields}
         self.distinct: dict[str, set[str]] = {name: set() for name in self.fields}
         """Some of the texts of a field that are numbers."""
@@ -158,9 +165,14 @@ class Forms(Check):
                     name, [f for f in counts if not any(f in forms for forms in ways.values())]
                 ),
                 "commas": counts[COMMA] if kind == "numbers" else 0,
-                "codes": (counts[CODE] >= max(CODES, counts[OTHER]) or len(self.distinct[name]) < VARIED)
-                and WHOLE in counts,
+                "codes": WHOLE in counts
+                and (
+                    counts[CODE] >= max(CODES, counts[OTHER])
+                    or len(self.distinct[name]) < VARIED
+                    or (name in self.identifiers and not counts[OTHER])  # 136A beside 136
+                ),
                 "absent": counts[ABSENT],
+                "bounds": counts[BOUND],
                 "texts_only": not counts[TYPED],
                 "grouped": counts[GROUPED],
                 "where": sorted(places, key=sample_of)[:MAX_PLACES],
@@ -257,6 +269,16 @@ def _judged(fact: Fact) -> Iterator[Finding]:
             v["where"],
             v["odd"],
         )
+    elif v["odd"] and v["odd"] == v["bounds"] and not dates:
+        yield finding(
+            "dtype-drift",
+            "info",
+            f"{name} has numbers and, in {number(v['odd'], 'sample')}, bounds such as {v['odd_example'][:LONGEST]!r}",
+            fact,
+            "choose a number for each bound, or read the column as classes: a number parser fails on them",
+            v["where"],
+            v["odd"],
+        )
     elif v["odd"] and "marked" not in ways:
         yield finding(
             "dtype-drift",
@@ -321,6 +343,8 @@ def form_of(text: str) -> str:
         return COMMA
     if _CODE.fullmatch(text):
         return CODE
+    if _BOUND.fullmatch(text):
+        return BOUND
     found = _UNIT.fullmatch(text)
     return UNIT + (found[1] or found[2]).strip() if found is not None and (found[1] or found[2]) else OTHER
 

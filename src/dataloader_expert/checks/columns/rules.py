@@ -22,6 +22,8 @@ rows in which those lie closest, at half the distance of the usual ones at least
 FEWEST, RARE, STRAY, CLEAR, ALIKE = 5, 0.1, 0.005, 0.1, 0.3
 """The fewest stray rows, and the most, as a share of the others; the share of these that may be closer; how far the two numbers of a row lie
 apart at least, as a share of the median; and the least mean rank among the others of how far they do in stray rows."""
+AMONG = 0.8
+"""The least share of stray rows in which each number is among the usual ones of the other."""
 MOSTLY, OFTEN = 0.8, 0.3
 """The least share of odd rows that are of one kind, and of the rows of a kind that are odd, if the kind is what they have in common."""
 CLASSES, RAREST = 4, 0.02
@@ -83,9 +85,13 @@ def runs_backward(small: Any, large: Any, odd: Any, usual: Any, strata: Any) -> 
 
 def strays(small: Any, large: Any, odd: Any, usual: Any) -> bool:
     """Whether a few odd rows have two numbers swapped, wherever they are: the larger one is so by as much as in the usual rows, all of which
-    keep clear of the line where both are equal. What exceeds another only mostly comes close to it, on both sides."""
+    keep clear of the line where both are equal, and each is among the other's usual numbers, which a fare that was paid back is not. What
+    exceeds another only mostly comes close to it, on both sides."""
     import numpy as np
 
+    for own, other in ((small[odd], large[usual]), (large[odd], small[usual])):
+        if not len(own) or ((own >= other.min()) & (own <= other.max())).mean() < AMONG:
+            return False
     if not FEWEST <= odd.sum() <= RARE * usual.sum() or not all(many_values(v[odd], FEWEST) for v in (small, large)):
         return False
     either = odd | usual

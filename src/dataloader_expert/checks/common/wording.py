@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from dataloader_expert.sources.base import Block
 from dataloader_expert.sources.turns import ROLE_KEYS
 
 HIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u202a-\u202e\u2066-\u2069\ufeff\ufffd]")
@@ -181,6 +182,13 @@ def _kinds_by_signs(text: str) -> Iterable[str]:
         yield "template"
     if ("AI" in text or "language model" in text) and DISCLAIMER.search(text):
         yield "disclaimer"
+
+
+def said_by_others(value: str, block: Block, i: int, names: Iterable[str]) -> bool:
+    """Whether another text of the sample, in these fields, has it as a word: an answer that was found in its context."""
+    word = re.compile(rf"(?<!\w){re.escape(value.strip())}(?!\w)")
+    texts = (block.columns[name].values[i] for name in names if name in block.columns)
+    return any(isinstance(text, str) and word.search(text) for text in texts)
 
 
 def has_template(text: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import combinations
 from typing import Any
 
 from dataloader_expert.checks.base import Context
@@ -25,6 +26,8 @@ HEAVY = 0.05
 TOGETHER = 100
 """The fewest rows that tell by themselves how frequent values are."""
 ITERATIONS = 100
+FIELDS, CLOSEST, NEAR = 64, 6, 20
+"""The most fields that may depend on one another; how many of them are tried, and the fewest pairs that differ in one of them alone."""
 LEAST = 3.0
 """Pairs expected from which on chance explains any: that there were none would be odd."""
 
@@ -35,6 +38,7 @@ class Chance:
     def __init__(self, context: Context, names: Sequence[str], rounded: bool = False) -> None:
         """``rounded``: numbers come to a few digits, so that neighbouring ones need not be one step apart."""
         fields = {f.name: f for f in context.fields}
+        names = [n for n in names if n not in fields or fields[n].dtype != "null"]  # of no values
         repeat = context.roles.repeats  # then lists are like other values
         plain = all(n in fields and (repeat or (fields[n].kind in KINDS and not fields[n].shape)) for n in names)
         # of a stream of unknown length it is not known which rows to keep
@@ -70,18 +74,25 @@ class Chance:
         self.parts += other.parts
         self.numbers = [a and b for a, b in zip(self.numbers, other.numbers, strict=True)]
 
-    def equal(self) -> float:
-        """The probability that two rows are equal if fields are independent; 0 where that cannot be told.
-
-        What is 0 in one field is often 0 in others, too: rows with the same numbers at such values are taken by themselves.
-        """
+    def equal(self, found: float) -> float:
+        """The probability that two rows are equal by chance: if fields are independent, or if two of them are among rows that are equal in
+        all others, whichever is nearer to the share of pairs ``found`` equal; 0 where that cannot be told."""
         import numpy as np
 
-        rows = sum(map(len, self.parts))
-        if rows < 2:
+        if sum(map(len, self.parts)) < 2:
             return 0.0
         seen = np.concatenate(self.parts)
-        total = 0.0
+        independent = self._independent(seen)
+        given = given_others(seen) if found > 0 else 0.0
+        return (
+            min(independent, given, key=lambda p: abs(math.log(p / found)))
+            if independent and given
+            else max(independent, given)
+        )
+
+    def _independent(self, seen: Any) -> float:
+        """What is 0 in one field is often 0 in others, too: rows with the same numbers at such values are taken by themselves."""
+        rows, total = len(seen), 0.0
         for own in self._alike(seen):
             part = seen[own]
             total += self._equal(part) * len(part) * (len(part) - 1)
@@ -127,6 +138,32 @@ class Chance:
         for _ in range(ITERATIONS if len(others) else 0):
             every = known * float(np.prod(others * (1 - every) + every))
         return every if len(others) else known
+
+
+def given_others(seen: Any) -> float:
+    """The probability that two rows are equal, from pairs that differ in one or two fields: of two fields that are independent where all others
+    are equal, as many pairs are equal in both, to those in one, as in the other to those in neither; the median of several such fields.
+    Copies do not count, and the other fields may depend on one another. 0 if hardly any rows differ so little. ``seen``: uint64 [rows, fields].
+    """
+    import numpy as np
+
+    if not 2 <= seen.shape[1] <= FIELDS:
+        return 0.0
+    columns = [mix(column + np.uint64(i)) for i, column in enumerate(seen.T)]
+    whole = sum(columns[1:], columns[0])
+
+    def pairs(rows: Any) -> int:
+        return pairs_of(np.unique(rows, return_counts=True)[1])
+
+    equal = pairs(whole)
+    but = {i: pairs(whole - column) - equal for i, column in enumerate(columns)}
+    closest = sorted((i for i in but if but[i] >= NEAR), key=lambda i: -but[i])[:CLOSEST]
+    expected = []
+    for one, other in combinations(closest, 2):
+        neither = pairs(whole - columns[one] - columns[other]) - equal - but[one] - but[other]
+        if neither >= NEAR:
+            expected.append(but[one] * but[other] / neither)
+    return float(np.median(expected)) / (len(seen) * (len(seen) - 1) / 2) if expected else 0.0
 
 
 def beside(values: Any) -> float:

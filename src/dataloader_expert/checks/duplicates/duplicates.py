@@ -291,10 +291,11 @@ class Duplicates(Check):
         yield Fact(DISTINCT, distinct, evidence)
         more = {"files": len(self.raw) - len(set(self.raw)), "digest": DIGEST, "rated": self.kept.rated(drawn.label)}
         more["zeros"] = self.zeros
-        chance = self.chance.equal()
+        pairs = self.seen * (self.seen - 1) / 2
+        chance = self.chance.equal(told.equal / max(1.0, pairs))
         named = [n for split, n in sizes.items() if self.kept.splits[split] is not None]
         across = (sum(named) ** 2 - sum(n * n for n in named)) / 2
-        more["expected_pairs"] = round(chance * self.seen * (self.seen - 1) / 2, 3)
+        more["expected_pairs"] = round(chance * pairs, 3)
         more["expected_across"] = round(chance * across, 3)
         yield Fact(DUPLICATES, told.value() | more, evidence)
         alike, distinct_labels = _told_apart(drawn.label)

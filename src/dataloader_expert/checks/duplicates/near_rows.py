@@ -82,7 +82,8 @@ class NearRows(Check):
         rule = f"{RULE}{BEYOND}" if self.context.offsets.keys() & {*self.kept.measured} else RULE
         missed = "near duplicates of rows that differ by more than rounding"
         fact = near_fact(self.kept, rows, "rows", groups, rule, self.evidence(), missed)
-        expected = self.chance.equal() * self.seen * (self.seen - 1) / 2 if fact.value["extra"] else 0.0
+        extra, pairs = fact.value["extra"], self.seen * (self.seen - 1) / 2
+        expected = self.chance.equal(extra / pairs) * pairs if extra else 0.0
         yield replace(fact, value=fact.value | {"expected_pairs": round(expected, 3)})
 
     def judge(self, facts: Facts) -> Iterable[Finding]:

@@ -6,6 +6,7 @@ import itertools
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from dataloader_expert.checks.base import Context
@@ -69,6 +70,8 @@ class Seen:
         self.held = 0
         """Samples in memory."""
         self.spills: list[Spill] = []
+        self.hides: dict[str | None, set[bool]] = {}
+        """Whether labels of each split are -1: where all are, and none elsewhere, they are withheld."""
         self.phrases = context.phrase > 0 and context.aside is not None
         """Whether phrases keep their digests: equal ones are no copies, but of two labels one is wrong."""
 
@@ -95,7 +98,11 @@ class Seen:
             digest = digest & ~np.uint64(PHRASE)
             digest = digest if short is None else digest | short[:n].astype(np.uint64)
         key = digest if key is None else key
-        self.parts.append((key, digest, self._labels(block), split, block.unit.start, rows))
+        labels = self._labels(block)
+        for code, name in enumerate(names if labels is not None else ()):
+            own = labels[(codes[:n] == code) & (labels != 0)] == HIDDEN
+            self.hides.setdefault(name, set()).update(np.unique(own).tolist())
+        self.parts.append((key, digest, labels, split, block.unit.start, rows))
         self.held += n
         self.files.note(block)
         self._spill()
@@ -134,6 +141,8 @@ class Seen:
             (key, digest, label, int(place[split]) if isinstance(split, int) else place[split], start, rows)
             for key, digest, label, split, start, rows in other.parts
         ]
+        for name, hides in other.hides.items():
+            self.hides.setdefault(name, set()).update(hides)
         self.held += other.held
         self.spills += [spill.renamed(place) for spill in other.spills]
         self.files.merge(other.files)
@@ -174,20 +183,30 @@ class Seen:
     def all(self) -> Rows:
         """All samples, in the order in which they were seen; only if nothing is ever spilled."""
         assert not self.spills
-        return self._rows()
+        return self._with_known_labels(self._rows())
 
     def together(self) -> Iterator[Rows]:
         """All samples in parts that fit in memory; samples with the same key are in the same part."""
         if not self.spills:
-            yield self._rows()
+            yield self._with_known_labels(self._rows())
             return
         spills = [*self.spills, Spill.of(self._rows())]
         for first, last in at_once(spills, self.most or HELD):
             rows = Rows.joined([spill.read(first, last) for spill in spills])
             if len(rows):
-                yield rows
+                yield self._with_known_labels(rows)
         for spill in spills:
             spill.remove()
+
+    def _with_known_labels(self, rows: Rows) -> Rows:
+        """The same, where withheld labels are none."""
+        import numpy as np
+
+        kinds = [*self.hides.values()]
+        if {True} not in kinds or {False} not in kinds or {True, False} in kinds:
+            return rows
+        hidden = [self.splits.index(name) for name, hides in self.hides.items() if hides == {True}]
+        return replace(rows, label=np.where(np.isin(rows.split, hidden), np.uint64(0), rows.label))
 
     def place(self, index: int, split: int) -> dict[str, Json]:
         return {"sample": index, "split": self.splits[split], "file": self.files.of(index)}
@@ -433,3 +452,7 @@ def _label(value: Any) -> int:
         return 0
     spelt = value.strip().casefold() if isinstance(value, str) else str(value)  # another spelling is not another label
     return digest64(spelt.encode("utf-8", "replace")) or 1
+
+
+HIDDEN = _label(-1)
+"""The label of samples whose label is withheld, as GLUE's test splits have it."""

@@ -25,6 +25,21 @@ BEYOND = Quantity(
 BOTH_WAYS = Quantity("edges_both_ways", "", "the share of each split's graphs that have each edge in both directions")
 POINTING, ENDS = ("edge", "edges", "adjacency", "face", "faces", "triangles"), (2, 3, 4)
 """Words in the names of arrays that point at rows, and how many rows each of their entries joins."""
+SAID_OF_EACH = {
+    "attr",
+    "attrs",
+    "attribute",
+    "attributes",
+    "feat",
+    "feats",
+    "feature",
+    "features",
+    "type",
+    "types",
+    "weight",
+    "weights",
+}
+"""Words in the names of arrays that say something of each edge or node."""
 FIELDS, LENGTHS = 4, 3
 """The most arrays that may point, or be pointed at; and the fewest numbers of rows that samples must have."""
 LEAST, MOSTLY = 10, 0.5
@@ -39,8 +54,11 @@ class Edges(Check):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self.pointing = [f.name for f in context.fields if _points(f)][:FIELDS]
-        rows = [f.name for f in context.fields if len(f.shape) > 1 and f.shape[0] is None and "float" in f.dtype]
-        self.pairs: list[Pair] = list(product(self.pointing, rows[:FIELDS]))
+        rows = [f for f in context.fields if _is_pointed_at(f)]
+        self.measured = {f.name for f in rows if "float" in f.dtype}
+        """Numbers of other kinds may count what they like."""
+        names = sorted((f.name for f in rows), key=lambda name: name not in self.measured)[:FIELDS]
+        self.pairs: list[Pair] = [pair for pair in product(self.pointing, names) if pair[0] != pair[1]]
         self.counts: dict[Pair, Counter[str]] = {pair: Counter() for pair in self.pairs}
         """By what the largest number is: that of the last row, one more, larger still, or negative."""
         self.lengths: dict[Pair, set[int]] = {pair: set() for pair in self.pairs}
@@ -118,7 +136,8 @@ class Edges(Check):
     def _into(self, pair: Pair) -> bool:
         counts = self.counts[pair]
         n, reach = counts["samples"], max(counts["last"], counts["from one"])
-        named = bool({*words(pair[0])} & {*POINTING}) and counts["within"] + counts["from one"] >= MOSTLY * n
+        named = pair[1] in self.measured and bool({*words(pair[0])} & {*POINTING})
+        named = named and counts["within"] + counts["from one"] >= MOSTLY * n
         return n >= LEAST and len(self.lengths[pair]) >= LENGTHS and (reach >= MOSTLY * n or named)
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
@@ -143,7 +162,15 @@ class Edges(Check):
 def _points(field: Field) -> bool:
     """Whether it may hold the ends of edges, or the corners of faces: whole numbers, two to four for each of any number of entries."""
     fits = len(field.shape) == 2 and field.dtype.startswith(("int", "uint")) and field.kind != "image"
+    fits = fits and not {*words(field.name)} & SAID_OF_EACH
     return fits and any(field.shape[k] is None and field.shape[1 - k] in ENDS for k in (0, 1))
+
+
+def _is_pointed_at(field: Field) -> bool:
+    """Whether it may have a row for each node: measurements, or whole numbers such as those of elements."""
+    named = {*words(field.name)} & {*POINTING}
+    whole = "int" in field.dtype and not named
+    return field.shape[:1] == (None,) and (whole or ("float" in field.dtype and len(field.shape) > 1))
 
 
 def _both_ways(edges: Any) -> bool:

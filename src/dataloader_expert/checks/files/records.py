@@ -10,7 +10,7 @@ from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.common.fingerprint import digest64
 from dataloader_expert.checks.common.places import Places
 from dataloader_expert.checks.common.split_said import in_split
-from dataloader_expert.checks.common.wording import DEEPEST, FEW, FIXES, KINDS, ONCE, STRIP, kinds_of
+from dataloader_expert.checks.common.wording import DEEPEST, FEW, FIXES, KINDS, ONCE, STRIP, kinds_of, said_by_others
 from dataloader_expert.conclusions import MAX_PLACES, Finding, Severity, finding, number, verb
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Json, Quantity, Unknown
@@ -29,6 +29,8 @@ KEPT = 4096
 TYPES = {bool: "boolean", int: "number", float: "number", str: "text", list: "list", tuple: "list", dict: "object"}
 NUMBERS = {int, float}
 NOTHING = "null"
+STOPS = {".", ",", "?", "!"}
+"""What stands alone in a list only if the list is a sentence in words."""
 APART = "\x1f"
 """Between the keys of an object."""
 
@@ -52,6 +54,7 @@ class Records(Check):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self.fields = context.nested
+        self.texts = [f.name for f in context.fields if f.kind == "text"]
         self.split: str | None = None
         """That of the sample that is looked at."""
         self.counts: Counter[Kind] = Counter()
@@ -75,12 +78,15 @@ class Records(Check):
             if isinstance(value, list | tuple | dict) or _is_empty(value):
                 self._look(value, name, (block, i, name), 0)
 
-    def _look(self, value: Any, path: str, place: Place, depth: int) -> None:
+    def _look(self, value: Any, path: str, place: Place, depth: int, word: bool = False) -> None:
+        """``word``: of a sentence."""
         if isinstance(value, str):
             self._count((path, "text", "all"))
             for kind in kinds_of(value):
                 if kind == "said":
                     continue  # of nested objects, which may say that there is none
+                if kind == "printed" and (word or said_by_others(value, *place[:2], self.texts)):
+                    continue
                 self._count((path, "text", kind), place)
         elif _is_empty(value):
             self._count((path, "length", "none"), place)
@@ -89,9 +95,10 @@ class Records(Check):
             if {*map(type, value)} <= NUMBERS:
                 self._count((f"{path}[]", "type", "number"), place, len(value))
             elif depth < DEEPEST:
+                words = any(isinstance(inner, str) and inner in STOPS for inner in value)
                 for inner in value:
                     self._typed(inner, f"{path}[]", place)
-                    self._look(inner, f"{path}[]", place, depth + 1)
+                    self._look(inner, f"{path}[]", place, depth + 1, words)
         elif isinstance(value, dict) and not _does_more(value):
             self._count((path, "keys", APART.join(sorted(map(str, value)))), place)
             for key, inner in value.items() if depth < DEEPEST else ():

@@ -99,8 +99,11 @@ def holds(a: Any, of: Callable[[Any, Any], Any], label: Any, b: Any) -> float | 
         if (np.abs(of(label[some], b[some]) - a[some]) <= near).mean() < EXACT - 0.05:
             return None
         made = of(label[there], b[there])
-        share = float((np.abs(made - a[there]) <= near).mean())
+        given = np.abs(made - a[there]) <= near
+        share = float(given.mean())
         alone = max(float((np.abs(x[there] - a[there]) <= near).mean()) for x in (label, b))
+        if len(np.unique(a[there][given])) < VARIED:
+            return None  # what is mostly 0 is whatever rounds to 0
         return share if share >= EXACT and alone < 0.5 and float(a[there].std()) >= WIDE * near else None
 
 

@@ -56,7 +56,8 @@ class CannedTexts(DrawnRows):
 
         kept: dict[str, Any] = {"label": digests(block, self.needs)[rows]}
         for name in self.texts:
-            said = (" ".join(text.split()) for text in texts_of(block.columns.get(name), rows))
+            said = [" ".join(text.split()) for text in texts_of(block.columns.get(name), rows)]
+            kept[f"length {name}"] = np.array([*map(len, said)], np.int64)
             long = (digest64(t.encode("utf-8", "surrogatepass")) if len(t) >= LONG else 0 for t in said)
             kept[f"text {name}"] = np.fromiter(long, np.uint64, len(rows))
         return kept
@@ -74,11 +75,20 @@ class CannedTexts(DrawnRows):
             if there.sum() < OTHERS or (counts == 1).sum() < ONCE * len(counts):
                 continue
             k = int(counts.argmax())
+            if self._is_title(name, rows, there, which == k):
+                continue
             labels = np.unique(rows["label"][there][which == k], return_counts=True)[1]
             if counts[k] >= max(LEAST, SHARE * there.sum()) and labels.max() <= OF_ONE * counts[k]:
                 value: dict[str, Any] = {"count": int(counts[k]), "of": int(there.sum()), "labels": len(labels)}
                 value["where"] = places(rows, said == texts[k], name)
                 yield Fact(CANNED, value, self.evidence("sampled", int(there.sum())), {"field": name})
+
+    def _is_title(self, name: str, rows: dict[str, Any], there: Any, here: Any) -> bool:
+        """Whether a longer text is beside this one, and mostly another one each time: that of a review says more than its title."""
+        import numpy as np
+
+        others = [other for other in self.texts if rows[f"length {other}"].sum() > rows[f"length {name}"].sum()]
+        return any(len(np.unique(rows[f"text {other}"][there][here])) > here.sum() / 2 for other in others)
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for fact in facts.all(CANNED) if facts.value(QUANTITY_LABEL, False) is not True else ():

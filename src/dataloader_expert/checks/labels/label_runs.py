@@ -68,6 +68,9 @@ class LabelRuns(Check):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
+        timed = context.timed
+        self.others = [*context.series_fields, *([] if timed is None else [timed.field])]
+        """Fields that may say why: a series, or the one day on which all shops were closed."""
         self.inner: dict[str, _Runs] = {}
         self.ends: list[list[_Run]] = []
         """The first and the last run of blocks that follow one another, which may go on in others."""
@@ -125,7 +128,7 @@ class LabelRuns(Check):
         here = np.arange(first, first + rows)
         beside = np.array([i for i in (first - 1, first + rows) if 0 <= i < block.samples], np.int64)
         even: set[tuple[str, str]] = set()
-        for name in self.context.series_fields:
+        for name in self.others:
             column = block.columns.get(name)
             if column is None or name == self.context.label or len(set(texts_of(column, here, 80))) > 1:
                 continue

@@ -399,6 +399,9 @@ def drawn(values: Any, whose: Any) -> Odd | None:
         slope = moved[first : first + steps]
         if not ((slope >= 0).all() or (slope <= 0).all()) or abs(float(slope.sum())) <= 2 * room:
             return None
+        run = values[first : first + steps + 1]
+        if np.abs(run - np.linspace(run[0], run[-1], len(run))).max() > room:
+            return None  # a count that now and then rises by one
     return odd
 
 

@@ -203,9 +203,10 @@ def _broken(own: dict[str, Any]) -> Iterator[tuple[str, Any, dict[str, Json]]]:
         odd = one & ~np.isin(own["one"], [ord(c) for c in usual])
         if odd.sum() >= FEWEST:
             yield ALIKE, odd, {}
+    _, first, which = np.unique(own["whole"], return_index=True, return_inverse=True)
     if words and np.median(own["length"]) >= SEQUENCE:
-        yield from _other_alphabet(own["mask"], one)
-    _, first = np.unique(own["whole"], return_index=True)
+        for rule, odd, more in _other_alphabet(own["mask"][first], one[first]):
+            yield rule, odd[which], more
     share = np.bincount(form[first], minlength=TURNED_RANGE + 2) / len(first)
     turned = (form == TURNED) | ((form == TURNED_RANGE) & bool(share[RANGED] >= CODES))
     codes = share[CODED] + share[RANGED] >= CODES and share[WITH_SPACE] <= SPACED and share[NUMERIC] <= NUMBERS
@@ -214,7 +215,8 @@ def _broken(own: dict[str, Any]) -> Iterator[tuple[str, Any, dict[str, Json]]]:
 
 
 def _other_alphabet(mask: Any, one: Any) -> Iterator[tuple[str, Any, dict[str, Json]]]:
-    """Sequences with a letter that no others have, and without one that nearly all of these have."""
+    """Sequences with a letter that no others have, and without one that nearly all of these have; all different: one that comes again, such as
+    an address, does not tell more."""
     import numpy as np
 
     letters = [c for c in BITS if c.isalpha()]

@@ -10,7 +10,7 @@ from typing import Any
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.common.places import Places, dealt, sample_of
 from dataloader_expert.checks.common.split_said import in_split
-from dataloader_expert.checks.common.wording import FEW, FIXES, KINDS, ONCE, STRIP, indented, kinds_of
+from dataloader_expert.checks.common.wording import FEW, FIXES, KINDS, ONCE, STRIP, indented, kinds_of, said_by_others
 from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, number, verb
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
@@ -38,6 +38,12 @@ class Texts(Check):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
+        self.names = frozenset(f.name for f in context.fields if f.kind == "text")
+        measured = [
+            f for f in context.fields if f.kind == "number" and f.name not in (*context.identifiers, context.label)
+        ]
+        self.beside = len(self.names) > 1 or bool(measured)
+        """Whether a text is not all that a sample holds."""
         self.counts: Counter[tuple[str, str]] = Counter()
         """Strange texts by kind and field."""
         self.blank: Counter[str] = Counter()
@@ -80,6 +86,8 @@ class Texts(Check):
                         continue
                     if kind == "markup" and program:
                         continue  # what it writes
+                    if kind == "printed" and said_by_others(value, block, i, self.names - {field.name}):
+                        continue
                     self.counts[kind, field.name] += 1
                     self.in_split.setdefault(kind, Counter())[names[codes[i]]] += 1
                     self.where.add((kind, field.name), block, i, field.name)
@@ -148,7 +156,7 @@ class Texts(Check):
         for fact in facts.all(BLANK):
             name, n, of = str(fact.at["field"]), fact.value["count"], fact.value["of"]
             means = fact.value["class"]
-            optional = len(self.each) > 1 and n * FEW > of and not set(words(name)) & NEEDED
+            optional = self.beside and n * FEW > of and not set(words(name)) & NEEDED
             yield finding(
                 "blank-text",
                 "info" if optional or means is not None else "warning",
