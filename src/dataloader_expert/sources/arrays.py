@@ -300,7 +300,7 @@ def pixel_boxes(source: Any) -> set[str]:
     found = set()
     for field in filter(has_boxes, source.fields):
         given = getattr(source, "given", {}).get(field.name)
-        values = given.values if given is not None else _first_values(source, field.name)
+        values = given.values if given is not None else first_values(source, field.name)
         largest = [
             float(np.nanmax(v)) for v in values if isinstance(v, np.ndarray) and v.size and not np.isnan(v).all()
         ]
@@ -309,7 +309,8 @@ def pixel_boxes(source: Any) -> set[str]:
     return found
 
 
-def _first_values(source: Any, name: str) -> list[Any]:
+def first_values(source: Any, name: str) -> list[Any]:
+    """Some values of a field, from the first units of a source."""
     from dataloader_expert.errors import Unreadable
 
     found: list[Any] = []
