@@ -27,6 +27,8 @@ EDGES = {"edges", "bin_edges", "bins", "ticks"}
 PICTURE, OF_PIXELS = {"image", "img", "picture"}, ("label", "mask", "seg", "segmentation", "gt", "target")
 """Names of an array that is one picture, and of one that says something of each of its pixels."""
 MOST_CHANNELS = 4
+SMALLEST = 16
+"""The fewest pixels of a side of a picture."""
 NEARLY = 0.1
 """The largest difference of two lengths, as a share of the longer, that means lost rows and not another axis."""
 
@@ -272,6 +274,15 @@ def has_boxes(field: Field) -> bool:
     )
 
 
+def picture_sides(field: Field) -> tuple[int | None, ...]:
+    """Height and width of floats of one or three channels, first or last, large enough for a picture, None for a side that varies; nothing
+    of other fields."""
+    if field.kind not in ("image", "array", "sequence") or "float" not in field.dtype or len(field.shape) != 3:
+        return ()
+    sides = field.shape[1:] if field.shape[0] in (1, 3) else field.shape[:2] if field.shape[2] in (1, 3) else ()
+    return sides if all(n is None or n >= SMALLEST for n in sides) else ()
+
+
 OBJECT_WORDS = {"label", "labels", "class", "classes", "category", "categories", "cls"}
 """Words of fields that hold the classes of boxes."""
 
@@ -327,7 +338,7 @@ def first_values(source: Any, name: str) -> list[Any]:
 
 def modality_of(fields: tuple[Field, ...], label: str | None) -> str:
     """One of the contract's modalities, from the fields that are not the label."""
-    if any(f.kind == "image" for f in fields) and any(has_boxes(f) for f in fields):
+    if any(f.kind == "image" or picture_sides(f) for f in fields) and any(has_boxes(f) for f in fields):
         return "detection"
     kinds = Counter(_by_axes(f) for f in fields if f.name != label)
     if kinds["sequence"] > kinds["tokens"] and not any(f.name.lower() in TOKENS for f in fields):

@@ -27,6 +27,9 @@ NEARLY_ALL = 0.8
 DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError, ValueError)
 """What ``zipfile`` raises on damaged or hostile archives and members."""
 
+FEW = 20
+"""Of fewer samples, the classes of all may differ."""
+
 
 class Bundle(Source):
     """A member defines how a file's arrays are read: ``headers`` (cheap, without payload where possible) and ``load``."""
@@ -163,7 +166,8 @@ class Bundle(Source):
         """Whether the one number of each sample may be its class by its name, its dtype and some of its values."""
         if "f" in shapes[name][0][0] or not self.samples or is_no_class(name):
             return False
-        return not is_quantity([v.item() if hasattr(v, "item") else v for v in first_values(self, name)])
+        values = [v.item() if hasattr(v, "item") else v for v in first_values(self, name)]
+        return not is_quantity(values) and 2 * len({*values}) <= max(len(values), FEW)
 
     def _fields(
         self, known: Mapping[str, Mapping[str, Header]], seen: Mapping[str, tuple[Part, ...] | None] | None

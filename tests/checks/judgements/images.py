@@ -165,7 +165,10 @@ SILENT: dict[str, dict[str, Any]] = {
     "part_colours": test_recoloured.IN_PART_SILENT,
     "doubled_boxes": test_keypoint_order.BOXES_SILENT,
     "marked_parts": test_keypoint_order.MARKS_SILENT,
-    "moved_boxes": {"in their places": test_moved_boxes.laid(*BOXED)},
+    "moved_boxes": {
+        "in their places": test_moved_boxes.laid(*BOXED),
+        "in their places, as a Dataset delivers them": test_moved_boxes.delivered(*BOXED),
+    },
     "repeated_annotations": test_repeated_annotations.SOUND,
     "misplaced_masks": {
         "where they should be": laid(pairs(0)),
@@ -271,6 +274,11 @@ SPEAKS: dict[str, dict[str, Any]] = {
         "of the image beside": (
             test_moved_boxes.laid(BOXED[0], test_moved_boxes.shifted(BOXED[1], 60, 85, 1)),
             "rows-shifted",
+            "warning",
+        ),
+        "mirrored with a Dataset's images alone": (
+            test_moved_boxes.delivered(BOXED[0], test_moved_boxes.mirrored(BOXED[1], 50, 90, 0)),
+            "box-mirrored",
             "warning",
         ),
     },
