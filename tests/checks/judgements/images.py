@@ -136,6 +136,12 @@ GROUND = [[300, 900, 500, 2400, 1800, 80], [1200, 700, 200, 300, 90, 1500]]
 FALLING = [*[[800, 1000, 1300, 1700, 2100, 2500]] * 9, [2500, 2000, 1400, 900, 700, 400]]
 
 
+def calm(seed: int) -> Image.Image:
+    """A picture of little but one colour."""
+    draw = np.random.default_rng(seed)
+    return Image.fromarray((np.array([38, 60, 92]) + draw.integers(-1, 2, (48, 48, 1))).astype(np.uint8))
+
+
 def bands(reversed_: int = 0, last: bool = False, mirrored: bool = False, kinds: Any = GROUND) -> Data:
     """Pictures of six bands of some kinds of ground, the first of which have their bands in reversed order."""
     draw = np.random.default_rng(12)
@@ -255,6 +261,7 @@ SILENT: dict[str, dict[str, Any]] = {
             {"image": [*PICTURES[:3], *(picture(i, size=54 + 6 * i) for i in range(5)), picture(9, mode="L")]}
         ),
         "one mode": Data({"image": PICTURES}),
+        "tiles of the sea among others": Data({"image": [*PICTURES, *map(calm, range(9))]}),
         "only gray pictures": Data({"image": [picture(i, mode="L") for i in range(4)]}),
         "arrays that are not on the scale of pixels": Data(
             {"x": rng.integers(0, 17, (6, 8, 8), np.uint8)}, kinds={"x": "image"}
@@ -476,6 +483,7 @@ SPEAKS: dict[str, dict[str, Any]] = {
         ),
         "one of another size": (Data({"image": [*SHARP, *SHARP[:3], picture(9, size=12)]}), "odd-size", "info"),
         "a strip": (Data({"image": [*SHARP, *SHARP[:3], picture(9).resize((160, 20))]}), "odd-aspect", "info"),
+        "a nearly flat one": (Data({"image": [*PICTURES * 3, calm(0)]}), "flat", "warning"),
         "a flat one": (Data({"image": [*PICTURES, Image.new("RGB", (48, 48), (99, 9, 9))]}), "flat", "warning"),
     },
 }
