@@ -13,7 +13,7 @@ import math
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from dataloader_expert.checks.base import MIXED_UNITS, SPLIT_STATISTICS
+from dataloader_expert.checks.base import GROUPS, MIXED_UNITS, SPLIT_STATISTICS
 from dataloader_expert.checks.common.per_sample import telling, written
 from dataloader_expert.checks.splits.between import APART, LEAST, SURE, pairs_of, running
 from dataloader_expert.conclusions import Finding, finding
@@ -35,6 +35,8 @@ LEVELS = 4.0
 """Grey levels by which the means of channels must differ to determine their order."""
 CHANNELS = (1, 3, 4)
 """How many channels images have."""
+BY_CHANCE = 0.05
+"""The probability that groups are parted so from which that says nothing."""
 LOOKED = 64
 """Pixels of an image by which its channels are compared."""
 
@@ -143,7 +145,7 @@ def unlike_samples(facts: Facts, done: set[str]) -> Iterable[tuple[str, Finding]
                 name,
                 finding(
                     "preprocessing-differs",
-                    "warning",
+                    "info" if _of_few_groups(facts, one, two) else "warning",
                     f"the splits barely overlap in {escaped(name)}: a sample's {of} is {_span(*a)} in "
                     f"{one.at['split']}, {_span(*b)} in {two.at['split']} (5th to 95th percentile)",
                     [one, two],
@@ -152,6 +154,16 @@ def unlike_samples(facts: Facts, done: set[str]) -> Iterable[tuple[str, Finding]
                 ),
             )
             break
+
+
+def _of_few_groups(facts: Facts, one: Fact, two: Fact) -> bool:
+    """Whether two splits keep so few groups apart, such as speakers with a microphone each, that one of their measures may part these by
+    chance."""
+    groups = facts.find(GROUPS)
+    if groups is None or groups.value["astride"]:
+        return False
+    a, b = (groups.value["by_split"].get(str(fact.at["split"]), 0) for fact in (one, two))
+    return bool(a and b) and 2 * len(one.value) / math.comb(a + b, a) >= BY_CHANCE
 
 
 def _renumbered(name: str, text: str, facts: list[Fact], other: Fact) -> Finding:
