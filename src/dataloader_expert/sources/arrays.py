@@ -343,6 +343,8 @@ def modality_of(fields: tuple[Field, ...], label: str | None) -> str:
     kinds = Counter(_by_axes(f) for f in fields if f.name != label)
     if kinds["sequence"] > kinds["tokens"] and not any(f.name.lower() in TOKENS for f in fields):
         del kinds["tokens"]  # a flag or a number for each step
+    if any(_by_axes(f) == "array" and len(f.shape) > 1 for f in fields if f.name != label):
+        del kinds["embedding"]  # a few numbers beside it, such as a soft label or the distances of voxels
     rich = [k for k in ("image", "audio", "text", "tokens", "sequence", "embedding", "array") if kinds[k]]
     scalars = kinds["number"] + kinds["boolean"] + kinds["time"]
     if rich == ["text"]:
