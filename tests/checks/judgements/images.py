@@ -142,6 +142,17 @@ def calm(seed: int) -> Image.Image:
     return Image.fromarray((np.array([38, 60, 92]) + draw.integers(-1, 2, (48, 48, 1))).astype(np.uint8))
 
 
+def target(boxes: list[list[float]]) -> Data:
+    """Tensors of images of 40 x 40, and a box in each as torchvision's detectors take them."""
+    n = len(boxes)
+    columns = {
+        "1.boxes": [np.array([box]) for box in boxes],
+        "1.labels": [np.array([1])] * n,
+        "1.image_id": np.arange(n),
+    }
+    return Data({"0": np.zeros((n, 3, 40, 40), np.float32), **columns}, kinds={"0": "array"})
+
+
 def bands(reversed_: int = 0, last: bool = False, mirrored: bool = False, kinds: Any = GROUND) -> Data:
     """Pictures of six bands of some kinds of ground, the first of which have their bands in reversed order."""
     draw = np.random.default_rng(12)
@@ -427,15 +438,14 @@ SPEAKS: dict[str, dict[str, Any]] = {
             "error",
         ),
         "corners in the wrong order, as flipped images leave them, in targets of detectors": (
-            Data(
-                {
-                    "1.boxes": [np.array([[5.0, 5, 20, 30]])] * 20 + [np.array([[20.0, 5, 5, 30]])] * 9,
-                    "1.labels": [np.array([1])] * 29,
-                    "1.area": [np.array([375.0])] * 29,
-                }
-            ),
+            target([[5.0, 5, 20, 30]] * 20 + [[20.0, 5, 5, 30]] * 9),
             "box-degenerate",
             "error",
+        ),
+        "of larger copies, in targets of detectors": (
+            target([[5.0 + i, 5, 70 + i, 66] for i in range(40)]),
+            "box-outside",
+            "warning",
         ),
         "not a number": (
             Data({"bbox": [np.array([5.0, 5, 20, 20])] * 9 + [np.array([np.nan, 5, 5, 20])]}),

@@ -41,6 +41,14 @@ def spoken(training: int, test: int) -> Data:
     return Data({"x": x, "speaker": [f"speaker {k}" for k in of]}, splits=splits, kinds={"x": "array"})
 
 
+def loud(training: int, test: int) -> Data:
+    """The same, where those of the test are thrice as loud."""
+    quiet = spoken(training, test)
+    x = np.random.default_rng(15).normal(size=quiet.columns["x"].shape)
+    x[20 * training :] *= 3
+    return Data(quiet.columns | {"x": x}, splits=quiet.splits, kinds=quiet.kinds)
+
+
 SILENT: dict[str, dict[str, Any]] = {
     "renamed_values": test_renamed_values.SOUND,
     "drift": {
@@ -145,6 +153,7 @@ SILENT: dict[str, dict[str, Any]] = {
 SPEAKS: dict[str, dict[str, Any]] = {
     "renamed_values": test_renamed_values.SPEAKS,
     "drift": {
+        "one speaker who is recorded at another scale": (loud(4, 1), "preprocessing-differs", "warning"),
         "half of many speakers with such a microphone": (spoken(8, 8), "preprocessing-differs", "warning"),
         "a target in another unit in one split": (
             Data(

@@ -134,8 +134,9 @@ def judged(boxes: Any, sizes: Any, samples: Any, corners: bool = False, least: f
     whole = np.isfinite(boxes).all(1)
     known = boxes[whole]
     beyond = (known[:, 2] > known[:, 0]) & (known[:, 3] > known[:, 1])
-    declared = corners
-    corners = corners or (bool(len(known)) and float(beyond.mean()) >= least)
+    likely = bool(len(known)) and float(beyond.mean()) >= least
+    declared = corners or (least == MOSTLY and likely)  # a detector takes no other form
+    corners = corners or likely
     shares = bool(len(known)) and float((np.abs(known).max(1) <= 1.01).mean()) > 0.5
     width, height = sizes.T if not shares else np.ones_like(sizes).T
     slack = 0.01 if shares else ROUNDED

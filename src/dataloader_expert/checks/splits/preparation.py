@@ -11,6 +11,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from dataloader_expert.checks.base import GROUPS, MIXED_UNITS, SPLIT_STATISTICS
@@ -73,7 +74,9 @@ def prepared(
                     f"{_span(b['p5'], b['p95'])} in {two.at['split']} (5th to 95th percentile)"
                 )
                 found = _renumbered if name in identifiers else _converted if name in converted else _differs
-                yield (name, str(two.at["split"])), found(name, text, [one, two], two)
+                other = found(name, text, [one, two], two)
+                few = _of_few_groups(facts, one, two, 1)
+                yield (name, str(two.at["split"])), replace(other, severity="warning") if few else other
 
 
 def swapped_fields(facts: Facts, names: set[str]) -> Iterable[Finding]:
@@ -145,7 +148,7 @@ def unlike_samples(facts: Facts, done: set[str]) -> Iterable[tuple[str, Finding]
                 name,
                 finding(
                     "preprocessing-differs",
-                    "info" if _of_few_groups(facts, one, two) else "warning",
+                    "info" if _of_few_groups(facts, one, two, len(one.value)) else "warning",
                     f"the splits barely overlap in {escaped(name)}: a sample's {of} is {_span(*a)} in "
                     f"{one.at['split']}, {_span(*b)} in {two.at['split']} (5th to 95th percentile)",
                     [one, two],
@@ -156,14 +159,14 @@ def unlike_samples(facts: Facts, done: set[str]) -> Iterable[tuple[str, Finding]
             break
 
 
-def _of_few_groups(facts: Facts, one: Fact, two: Fact) -> bool:
-    """Whether two splits keep so few groups apart, such as speakers with a microphone each, that one of their measures may part these by
+def _of_few_groups(facts: Facts, one: Fact, two: Fact, measures: int) -> bool:
+    """Whether two splits keep so few groups apart, such as speakers with a microphone each, that one of so many measures may part these by
     chance."""
     groups = facts.find(GROUPS)
     if groups is None or groups.value["astride"]:
         return False
     a, b = (groups.value["by_split"].get(str(fact.at["split"]), 0) for fact in (one, two))
-    return bool(a and b) and 2 * len(one.value) / math.comb(a + b, a) >= BY_CHANCE
+    return bool(a and b) and 2 * measures / math.comb(a + b, a) >= BY_CHANCE
 
 
 def _renumbered(name: str, text: str, facts: list[Fact], other: Fact) -> Finding:
