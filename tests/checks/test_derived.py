@@ -79,6 +79,7 @@ SILENT: dict[str, Data] = {
     "the hour in summer": Data({"time": [f"{d} {h:02}:10:00" for d, h in zip(DAYS, np.arange(N) * 7 % 24, strict=True)], "hour": (np.arange(N) * 7 + np.where(SPELL, 2, 1)) % 24, "x": NIGHT}),
     "what has nothing to do with dates": visits(grade=rng.integers(0, 7, N)),
     "what goes with seasons": visits(level=np.round(6 + 5 * np.sin(MONTH) + rng.normal(0, 1, N))),
+    "places that were visited for a month each": visits(place=[f"{'hill' if s == 2 else 'shore'} {m}" for s, m in zip(SITE, MONTH, strict=True)]),
     "a total": bill(NIGHT + FOOD),
     "with a tax at a site": bill((NIGHT + FOOD) * np.where(SITE == 2, 1.19, 1.0)),
     "with discounts for a while": bill((NIGHT + FOOD) * np.where(SPELL, rng.choice([0.8, 0.9, 0.95], N), 1.0)),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import tarfile
 from pathlib import Path
 
 import numpy as np
@@ -87,3 +89,30 @@ def test_a_file_beside_those_of_splits_can_be_asked_for_by_its_name(tmp_path: Pa
         pq.write_table(pa.table({"x": RNG.random(n), "target": RNG.random(n)}), tmp_path / f"{name}.parquet")
     ref = SourceRef(str(tmp_path), (str(tmp_path),), split="live")
     assert open_source(ref, []).samples == 10
+
+
+def test_pictures_that_are_cut_off_are_no_copies(tmp_path: Path) -> None:
+    """Seen: two pictures of a shard that do not decode were told as one sample with two labels, and as missing."""
+    with tarfile.open(tmp_path / "train-000000.tar", "w") as shard:
+        for i in range(40):
+            buffer = io.BytesIO()
+            Image.fromarray(RNG.integers(0, 255, (24, 24, 3), np.uint8)).save(buffer, "JPEG")
+            picture_bytes = buffer.getvalue()[: 300 if i in (7, 20) else None]
+            for name, data in (("jpg", picture_bytes), ("cls", str(i % 2).encode())):
+                member = tarfile.TarInfo(f"{i:04}.{name}")
+                member.size = len(data)
+                shard.addfile(member, io.BytesIO(data))
+    told = {f.code: f for f in scan(tmp_path, tmp_path).findings if f.severity != "info"}
+    assert told.keys() == {"truncated"}
+    assert told["truncated"].count == 2
+
+
+@pytest.mark.parametrize(("name", "least", "label"), [("age", 20, None), ("id", 0, None), ("grade", 0, "grade")])
+def test_the_only_number_beside_arrays_may_be_no_class(
+    tmp_path: Path, name: str, least: int, label: str | None
+) -> None:
+    """Seen: the ages of patients were told as classes with a single sample each."""
+    ages = least + RNG.permutation(60) if label is None else RNG.integers(0, 3, 60)
+    for i, age in enumerate(ages):
+        np.savez(tmp_path / f"scan{i:02}.npz", ct=RNG.normal(size=(3, 8, 8)), **{name: int(age)})
+    assert open_source(SourceRef(str(tmp_path), (str(tmp_path),)), []).label == label

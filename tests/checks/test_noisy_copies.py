@@ -54,6 +54,9 @@ SOUND = {
     "samples of their own": measured(),
     "a walk that was split at random": walk(),
     "equal ones, which are told as duplicates": measured(lambda x, rng: x),
+    "equal ones but for the last bits, as sums in another order": measured(
+        lambda x, rng: x * rng.normal(1, 1e-7, x.shape)
+    ),
     "rounded numbers": Data({"x": np.random.default_rng(3).normal(size=(400, 4)).round(1)}, splits=SPLITS),
 }
 SOUND["samples in another unit, all near 0"] = Data(

@@ -76,6 +76,16 @@ def test_notes_of_the_same_names_in_each_clip_leave_no_doubt(tmp_path: Path) -> 
     assert block.columns["boxes"].values[0].tolist() == [[1, 2, 5, 7]]
 
 
+def test_notes_of_each_scene_leave_no_doubt(tmp_path: Path) -> None:
+    """Seen: pictures of the cameras of a rig, with a file of intrinsics for each scene, were refused."""
+    for scene in range(6):
+        for camera in range(4):
+            picture(tmp_path / f"scene_{scene:04}" / f"cam{camera}.png")
+        written(tmp_path / f"scene_{scene:04}" / "intrinsics.json", json.dumps({"fx": 91.2 + scene}))
+    source = opened(tmp_path)
+    assert (source.format, source.samples, source.label) == ("image-folder", 24, None)
+
+
 def test_recordings_come_before_what_shows_them(tmp_path: Path) -> None:
     """Seen: GTZAN of Kaggle, recordings with spectrograms and two tables, was refused."""
     for name in ("blues", "disco"):

@@ -29,6 +29,8 @@ MEMBERS = {"mask", "idx", "index", "indices", "ids"}
 PICTURE, OF_PIXELS = {"image", "img", "picture"}, ("label", "mask", "seg", "segmentation", "gt", "target")
 """Names of an array that is one picture, and of one that says something of each of its pixels."""
 MOST_CHANNELS = 4
+SMALLEST = 16
+"""The fewest pixels of a side of a picture."""
 NEARLY = 0.1
 """The largest difference of two lengths, as a share of the longer, that means lost rows and not another axis."""
 
@@ -301,6 +303,15 @@ def has_boxes(field: Field) -> bool:
     )
 
 
+def picture_sides(field: Field) -> tuple[int | None, ...]:
+    """Height and width of floats of one or three channels, first or last, large enough for a picture, None for a side that varies; nothing
+    of other fields."""
+    if field.kind not in ("image", "array", "sequence") or "float" not in field.dtype or len(field.shape) != 3:
+        return ()
+    sides = field.shape[1:] if field.shape[0] in (1, 3) else field.shape[:2] if field.shape[2] in (1, 3) else ()
+    return sides if all(n is None or n >= SMALLEST for n in sides) else ()
+
+
 OBJECT_WORDS = {"label", "labels", "class", "classes", "category", "categories", "cls"}
 """Words of fields that hold the classes of boxes."""
 
@@ -329,7 +340,7 @@ def pixel_boxes(source: Any) -> set[str]:
     found = set()
     for field in filter(has_boxes, source.fields):
         given = getattr(source, "given", {}).get(field.name)
-        values = given.values if given is not None else _first_values(source, field.name)
+        values = given.values if given is not None else first_values(source, field.name)
         largest = [
             float(np.nanmax(v)) for v in values if isinstance(v, np.ndarray) and v.size and not np.isnan(v).all()
         ]
@@ -338,7 +349,8 @@ def pixel_boxes(source: Any) -> set[str]:
     return found
 
 
-def _first_values(source: Any, name: str) -> list[Any]:
+def first_values(source: Any, name: str) -> list[Any]:
+    """Some values of a field, from the first units of a source."""
     from dataloader_expert.errors import Unreadable
 
     found: list[Any] = []
@@ -355,11 +367,13 @@ def _first_values(source: Any, name: str) -> list[Any]:
 
 def modality_of(fields: tuple[Field, ...], label: str | None) -> str:
     """One of the contract's modalities, from the fields that are not the label."""
-    if any(f.kind == "image" for f in fields) and any(has_boxes(f) for f in fields):
+    if any(f.kind == "image" or picture_sides(f) for f in fields) and any(has_boxes(f) for f in fields):
         return "detection"
     kinds = Counter(_by_axes(f) for f in fields if f.name != label)
     if kinds["sequence"] > kinds["tokens"] and not any(f.name.lower() in TOKENS for f in fields):
         del kinds["tokens"]  # a flag or a number for each step
+    if any(_by_axes(f) == "array" and len(f.shape) > 1 for f in fields if f.name != label):
+        del kinds["embedding"]  # a few numbers beside it, such as a soft label or the distances of voxels
     rich = [k for k in ("image", "audio", "text", "tokens", "sequence", "embedding", "array") if kinds[k]]
     scalars = kinds["number"] + kinds["boolean"] + kinds["time"]
     if rich == ["text"]:

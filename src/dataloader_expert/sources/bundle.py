@@ -14,12 +14,13 @@ from typing import Any
 
 from dataloader_expert.errors import NothingReadable, RequestError, Unreadable
 from dataloader_expert.plan import SourceRef
-from dataloader_expert.sources.arrays import OFFSETS, Header, Part, array_field, modality_of, parts_of
+from dataloader_expert.sources.arrays import OFFSETS, Header, Part, array_field, first_values, modality_of, parts_of
 from dataloader_expert.sources.base import Block, Column, Field, Source, Unit
 from dataloader_expert.sources.files import Entry, Listing
-from dataloader_expert.sources.label_names import label_by_name
+from dataloader_expert.sources.label_names import is_no_class, label_by_name
 from dataloader_expert.sources.layout import BY_FOLDER, read_folders
 from dataloader_expert.sources.samples import spread
+from dataloader_expert.sources.table_fields import is_quantity
 
 NEARLY_ALL = 0.8
 """The share of arrays with the same shape from which another shape means damage, not a shape that varies."""
@@ -27,6 +28,9 @@ SPLIT = "split"
 """The field of what arrays such as ``train_mask`` say of each sample."""
 DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError, ValueError)
 """What ``zipfile`` raises on damaged or hostile archives and members."""
+
+FEW = 20
+"""Of fewer samples, the classes of all may differ."""
 
 
 class Bundle(Source):
@@ -161,6 +165,13 @@ class Bundle(Source):
         if names:
             self.label, self.label_how = "label", BY_FOLDER
 
+    def _may_be_label(self, name: str, shapes: Mapping[str, list[tuple[str, tuple[int | None, ...]]]]) -> bool:
+        """Whether the one number of each sample may be its class by its name, its dtype and some of its values."""
+        if "f" in shapes[name][0][0] or not self.samples or is_no_class(name):
+            return False
+        values = [v.item() if hasattr(v, "item") else v for v in first_values(self, name)]
+        return not is_quantity(values) and 2 * len({*values}) <= max(len(values), FEW)
+
     def _fields(
         self, known: Mapping[str, Mapping[str, Header]], seen: Mapping[str, tuple[Part, ...] | None] | None
     ) -> None:
@@ -178,13 +189,9 @@ class Bundle(Source):
         if self.label is None:
             scalars = [n for n, s in shapes.items() if s[0][1] == () and n not in self.coordinates]
             self.label, self.label_how = label_by_name(scalars)
-            if self.label is None and len(scalars) == 1 and len(shapes) > 1 and scalars[0].lower() not in ("id", "ids"):
-                dtype = shapes[scalars[0]][0][0]
-                if "f" not in dtype and self.samples:
-                    self.label, self.label_how = (
-                        scalars[0],
-                        "guessed: the only scalar array besides the data; pass label= if it is another",
-                    )
+            if self.label is None and len(scalars) == 1 and len(shapes) > 1 and self._may_be_label(scalars[0], shapes):
+                self.label = scalars[0]
+                self.label_how = "guessed: the only scalar array besides the data; pass label= if it is another"
         fields = [
             array_field(
                 name,

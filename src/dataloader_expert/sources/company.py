@@ -53,7 +53,8 @@ def kind_of_samples(data: Sequence[Entry], readable: Collection[str], described:
 def _holds(kind: str, data: Sequence[Entry], readable: Collection[str], described: bool) -> bool:
     own = [entry for entry in data if entry.kind == kind]
     others = [entry for entry in data if entry.kind != kind]
-    aside = called_after(others, own) | in_each_folder(others, own) | _never_read(others, own, readable)
+    notes = in_each_folder(others, own)
+    aside = called_after(others, own) | notes | _never_read(others, own, readable)
     rest = [entry for entry in others if entry.path not in aside and not is_project(entry.path)]
     if len(own) < FEWEST or len(own) < TO_ONE * len(rest):
         return False
@@ -61,7 +62,10 @@ def _holds(kind: str, data: Sequence[Entry], readable: Collection[str], describe
     if len(tables) > MOST_TABLES or (not described and any(map(_is_split, tables))):
         return False  # these may be the data
     tables = [] if described else tables
-    return not tables if kind in ("npz", "npy") else _in_order([entry.path for entry in own], bool(tables))
+    if kind in ("npz", "npy"):
+        return not tables
+    # beside nothing but notes in each folder, such as those of a scene, no other kind may be the data
+    return all(entry.path in notes for entry in others) or _in_order([entry.path for entry in own], bool(tables))
 
 
 def in_each_folder(others: Iterable[Entry], own: Iterable[Entry]) -> set[str]:

@@ -115,6 +115,10 @@ PREDICTED = {"price", "salary", "charges", "revenue", "sales", "sold", "demand",
 """Last words of the names of amounts that are predicted from the columns before them."""
 COUNTS = {"count", "counts", "cnt"}
 """Whole names of such numbers, and last words of numbers that are no classes."""
+COUNTED = {"index", "idx", "id", "number", "nr"}
+"""Last words of the names of what numbers something, such as ``task_index``."""
+SIZES = {"length", "len", "size", "height", "width", "rate", "fps"}
+"""Last words of the names of what is measured of a sample and said beside it."""
 
 
 def label_by_name(names: Sequence[str]) -> tuple[str | None, str]:
@@ -134,3 +138,8 @@ def label_by_name(names: Sequence[str]) -> tuple[str | None, str]:
     if len(ends) == 1:
         return ends[0], "chosen by its name; pass label= if it is another"
     return None, "no field is named like a label; pass label="
+
+
+def is_no_class(name: str) -> bool:
+    """Whether a name says that its values number, measure or date samples."""
+    return bool({*tokens(name)[-1:]} & (COUNTED | COUNTS | SIZES | PARTS))

@@ -24,7 +24,7 @@ from dataloader_expert.sources.as_constructed import Before, Made
 from dataloader_expert.sources.base import Block, Column, Source, Unit
 from dataloader_expert.sources.given import noted
 from dataloader_expert.sources.items import items_of
-from dataloader_expert.sources.label_names import label_by_name
+from dataloader_expert.sources.label_names import is_no_class, label_by_name
 from dataloader_expert.sources.opened import below
 from dataloader_expert.sources.split_datasets import NAMES, Joined, dataset_of, loaded, one_of, parts_of, training_of
 from dataloader_expert.sources.table_fields import field_of
@@ -174,7 +174,9 @@ class Reference(Source):
         scalar = [f.name for f in self.fields if not f.shape and f.kind in ("number", "category", "boolean")]
         self.label, self.label_how = label_by_name(scalar)
         if self.label is None and scalar and list(first.columns)[-1] == scalar[-1] and len(self.fields) > 1:
-            if "float" not in next(f for f in self.fields if f.name == scalar[-1]).dtype:
+            if "float" not in next(f for f in self.fields if f.name == scalar[-1]).dtype and not is_no_class(
+                scalar[-1]
+            ):
                 self.label, self.label_how = scalar[-1], "guessed: the last item of a sample, a whole number or text"
         classes = getattr(dataset_of(self.training_part), "classes", None)
         if isinstance(classes, list | tuple) and all(isinstance(c, str) for c in classes):

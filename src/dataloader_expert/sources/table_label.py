@@ -11,6 +11,7 @@ from dataloader_expert.sources.base import PLACED, Block, Field, Roles, runs
 from dataloader_expert.sources.cells import is_number
 from dataloader_expert.sources.label_names import (
     BEFELL,
+    COUNTED,
     COUNTS,
     GOODS,
     PARTS,
@@ -34,8 +35,6 @@ BEST_SCORE, MOST_CHOICES = 100, 26
 """The best score of two texts, in percent at most; and the most choices of a question, as many as letters."""
 AFTER, RARE = 4, 0.01
 """Of how many of the last columns one may be a label that is not the last, and the least share of its rarer value."""
-COUNTED = {"index", "idx", "id", "number", "nr"}
-"""Last words of the names of columns that number something, such as ``task_index``."""
 REPEATED = 3
 """Rows of a thing from which on it comes again and again."""
 FEWEST_FORMULAS, FEWEST_LENGTHS, SAME_FORMULA = 20, 5, 4

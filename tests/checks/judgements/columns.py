@@ -104,6 +104,9 @@ def some(stations: list[int], first: int = 0, last: int = 300) -> Any:
     return made
 
 
+LIGHT = np.random.default_rng(12)
+CONTRAST = LIGHT.uniform(0.1, 0.4, (600, 1, 1, 1))
+PIXELS = (0.48 + 0.14 * LIGHT.normal(size=(600, 1, 1, 1)) + CONTRAST * LIGHT.normal(size=(600, 3, 8, 8))).clip(0, 1)
 SILENT: dict[str, dict[str, Any]] = {
     "coarser": {name: test_coarser.SOUND[name] for name in ("quiet ones", "at another scale")},
     "marks_in_arrays": test_marks_in_arrays.SILENT,
@@ -126,6 +129,9 @@ SILENT: dict[str, dict[str, Any]] = {
     "swapped_days": first_rows(test_swapped_days.SILENT),
     "mixed_units": {
         **test_rescaled.SILENT,
+        "pictures of which only training was normalised, which is told of the split": Data(
+            {"x": np.r_[(PIXELS[:300] - 0.45) / 0.23, 255 * PIXELS[300:]]}, splits=["train"] * 300 + ["test"] * 300
+        ),
         "a trend": stretched(lambda x: x, NOISE / 9 + np.linspace(1, 90, 400)),
         "a stretch that no conversion explains": stretched(lambda x: 1.3 * x + 3),
         "a class of large things, of which the rows are sorted": stretched(
@@ -296,6 +302,11 @@ SPEAKS: dict[str, dict[str, Any]] = {
         "degrees Fahrenheit at one site": (sites(fahrenheit=True), "scale-drift", "warning"),
     },
     "statistics": {
+        "the sample rate beside waveforms": (
+            Data({"0": NOISE.reshape(20, 1, 20), "1": np.full(20, 8000)}),
+            "constant-field",
+            "info",
+        ),
         "the border of small images, pixel by pixel": (
             Data({f"pixel{k}": np.zeros(400) if k < 5 else NOISE + k for k in range(20)}),
             "constant-field",

@@ -136,6 +136,23 @@ GROUND = [[300, 900, 500, 2400, 1800, 80], [1200, 700, 200, 300, 90, 1500]]
 FALLING = [*[[800, 1000, 1300, 1700, 2100, 2500]] * 9, [2500, 2000, 1400, 900, 700, 400]]
 
 
+def calm(seed: int) -> Image.Image:
+    """A picture of little but one colour."""
+    draw = np.random.default_rng(seed)
+    return Image.fromarray((np.array([38, 60, 92]) + draw.integers(-1, 2, (48, 48, 1))).astype(np.uint8))
+
+
+def target(boxes: list[list[float]]) -> Data:
+    """Tensors of images of 40 x 40, and a box in each as torchvision's detectors take them."""
+    n = len(boxes)
+    columns = {
+        "1.boxes": [np.array([box]) for box in boxes],
+        "1.labels": [np.array([1])] * n,
+        "1.image_id": np.arange(n),
+    }
+    return Data({"0": np.zeros((n, 3, 40, 40), np.float32), **columns}, kinds={"0": "array"})
+
+
 def bands(reversed_: int = 0, last: bool = False, mirrored: bool = False, kinds: Any = GROUND) -> Data:
     """Pictures of six bands of some kinds of ground, the first of which have their bands in reversed order."""
     draw = np.random.default_rng(12)
@@ -165,7 +182,10 @@ SILENT: dict[str, dict[str, Any]] = {
     "part_colours": test_recoloured.IN_PART_SILENT,
     "doubled_boxes": test_keypoint_order.BOXES_SILENT,
     "marked_parts": test_keypoint_order.MARKS_SILENT,
-    "moved_boxes": {"in their places": test_moved_boxes.laid(*BOXED)},
+    "moved_boxes": {
+        "in their places": test_moved_boxes.laid(*BOXED),
+        "in their places, as a Dataset delivers them": test_moved_boxes.delivered(*BOXED),
+    },
     "repeated_annotations": test_repeated_annotations.SOUND,
     "misplaced_masks": {
         "where they should be": laid(pairs(0)),
@@ -252,6 +272,7 @@ SILENT: dict[str, dict[str, Any]] = {
             {"image": [*PICTURES[:3], *(picture(i, size=54 + 6 * i) for i in range(5)), picture(9, mode="L")]}
         ),
         "one mode": Data({"image": PICTURES}),
+        "tiles of the sea among others": Data({"image": [*PICTURES, *map(calm, range(9))]}),
         "only gray pictures": Data({"image": [picture(i, mode="L") for i in range(4)]}),
         "arrays that are not on the scale of pixels": Data(
             {"x": rng.integers(0, 17, (6, 8, 8), np.uint8)}, kinds={"x": "image"}
@@ -271,6 +292,11 @@ SPEAKS: dict[str, dict[str, Any]] = {
         "of the image beside": (
             test_moved_boxes.laid(BOXED[0], test_moved_boxes.shifted(BOXED[1], 60, 85, 1)),
             "rows-shifted",
+            "warning",
+        ),
+        "mirrored with a Dataset's images alone": (
+            test_moved_boxes.delivered(BOXED[0], test_moved_boxes.mirrored(BOXED[1], 50, 90, 0)),
+            "box-mirrored",
             "warning",
         ),
     },
@@ -412,15 +438,14 @@ SPEAKS: dict[str, dict[str, Any]] = {
             "error",
         ),
         "corners in the wrong order, as flipped images leave them, in targets of detectors": (
-            Data(
-                {
-                    "1.boxes": [np.array([[5.0, 5, 20, 30]])] * 20 + [np.array([[20.0, 5, 5, 30]])] * 9,
-                    "1.labels": [np.array([1])] * 29,
-                    "1.area": [np.array([375.0])] * 29,
-                }
-            ),
+            target([[5.0, 5, 20, 30]] * 20 + [[20.0, 5, 5, 30]] * 9),
             "box-degenerate",
             "error",
+        ),
+        "of larger copies, in targets of detectors": (
+            target([[5.0 + i, 5, 70 + i, 66] for i in range(40)]),
+            "box-outside",
+            "warning",
         ),
         "not a number": (
             Data({"bbox": [np.array([5.0, 5, 20, 20])] * 9 + [np.array([np.nan, 5, 5, 20])]}),
@@ -468,6 +493,7 @@ SPEAKS: dict[str, dict[str, Any]] = {
         ),
         "one of another size": (Data({"image": [*SHARP, *SHARP[:3], picture(9, size=12)]}), "odd-size", "info"),
         "a strip": (Data({"image": [*SHARP, *SHARP[:3], picture(9).resize((160, 20))]}), "odd-aspect", "info"),
+        "a nearly flat one": (Data({"image": [*PICTURES * 3, calm(0)]}), "flat", "warning"),
         "a flat one": (Data({"image": [*PICTURES, Image.new("RGB", (48, 48), (99, 9, 9))]}), "flat", "warning"),
     },
 }

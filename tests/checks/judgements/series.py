@@ -92,6 +92,8 @@ def padded_spectra() -> Any:
     return loud.clip(-80, 0).astype(np.float32)
 
 
+SEEN = np.random.default_rng(8).random((100, 3)) > 0.1
+"""Which joints of which samples are seen."""
 SILENT: dict[str, dict[str, Any]] = {
     "shifted_numbers": first_rows(test_shifted_numbers.SILENT),
     "group_clocks": test_group_clocks.SILENT,
@@ -171,6 +173,12 @@ SILENT: dict[str, dict[str, Any]] = {
         "all but one sample the same": Data({"x": np.r_[np.ones((100, 20)), np.zeros((1, 20))]}),
         "a whole sample of one value": Data({"x": np.r_[WINDOWS, np.zeros((1, 40, 3))]}),
         "a channel that often rests": Data({"x": with_channel(2, np.repeat(NOISE, 10).reshape(100, 40))}),
+        "maps of where joints are, of which some are not seen": Data(
+            {
+                "x": np.exp(-((np.arange(60)[None, :, None] - 30 - 6 * NOISE[:300].reshape(100, 1, 3)) ** 2) / 20)
+                * SEEN[:, None]
+            }
+        ),
         "a channel of steps": Data({"x": with_channel(2, (WINDOWS[..., 0] > 2.2).astype(float))}),
         "sequences of vectors, padded at their ends": Data(
             {"x": np.where(np.arange(20)[None, :, None] > 12 + np.arange(100)[:, None, None] % 9, 0.0, MANY)}

@@ -308,7 +308,10 @@ class MixedUnits(DrawnRows):
                     value |= {
                         key: float(at_rows["time"][at[i]]) for key, i in (("since", found.first), ("until", found.last))
                     }
-                split = whole_split(numbers, at_rows["split"], at[found.first : found.last + 1], at) if group else None
+                stretch = at[found.first : found.last + 1]
+                if not group and name.endswith(MEASURES) and is_split(at_rows["split"], stretch):
+                    return  # its values are compared as a whole with those of other splits
+                split = whole_split(numbers, at_rows["split"], stretch, at) if group else None
                 if split is not None:  # which is in another unit as a whole, or prepared differently
                     yield from self._of_split(name, numbers, at_rows["split"] == split, split, fits)
                     return
@@ -370,6 +373,15 @@ def _alone_in_split(numbers: Any, texts: list[str], whose: Any, fact: Fact) -> b
     rest = numbers[np.isin(whose, same)]
     own, others = fact.value["median"], fact.value["others"]
     return len(rest) > 0 and abs(float(np.median(rest)) - others) < abs(float(np.median(rest)) - own)
+
+
+def is_split(splits: Any, stretch: Any) -> bool:
+    """Whether a stretch of rows is all of one split. ``splits``: of each row."""
+    import numpy as np
+
+    found, counts = np.unique(splits[stretch], return_counts=True)
+    own = int(counts.max())
+    return own >= WHOLE * max(len(stretch), int((splits == found[counts.argmax()]).sum()))
 
 
 def whole_split(numbers: Any, splits: Any, stretch: Any, group: Any) -> Any:

@@ -13,6 +13,7 @@ from dataloader_expert.checks.common.treatments import MINUS_ONE, SHAPED, marks_
 from dataloader_expert.conclusions import Finding, finding, number, verb
 from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.arrays import has_boxes
+from dataloader_expert.sources.label_names import is_no_class
 from dataloader_expert.sources.roles import GROUP_WORDS, ROW_WORDS, words
 
 PILED = Quantity(
@@ -41,8 +42,8 @@ PEAKS = 0.03
 """The share of the values of arrays from which on far ones are their shape, and no outliers."""
 PLAIN = {("attention_mask", 1), ("token_type_ids", 0)}
 """What a tokenizer gives of single texts that need no padding, beside their ids."""
-SIZE_WORDS = {"width", "height", "w", "h"}
-"""Words in the names of what says how large an image is: all may be of one size."""
+MEDIA = ("image", "audio", "video")
+"""Kinds of fields that a model takes, beside which numbers say something of the sample."""
 FEW = 1000
 """Of more samples, so many are read before one value in all of them is a warning: a rare event may be in none of fewer."""
 SENTINELS = {sign * value for value in (99, 999, 9999, 99999, 999999, 1e20, 1e30) for sign in (-1, 1)} | {
@@ -65,8 +66,10 @@ def judge_statistics(fact: Fact, facts: Facts, context: Context) -> Iterable[Fin
     text = kind in ("text", "category")  # its statistics are of lengths
     # one mark for each of as many elements as there are, such as a mask of tokens: its length says something
     marks = field is not None and field.shape[:1] == (None,) and "float" not in field.dtype
-    about = ROW_WORDS | GROUP_WORDS | (SIZE_WORDS if any(f.kind == "image" for f in context.fields) else set())
-    told = text or kind == "boolean" or bool(set(words(name)) & about) or set(words(name)) <= {*CALENDAR, "week"}
+    media = any(f.kind in MEDIA or len(f.shape) > 1 for f in context.fields if f.name != name)
+    beside = media and field is not None and (not field.shape or is_no_class(name))
+    about = beside or bool(set(words(name)) & (ROW_WORDS | GROUP_WORDS))
+    told = text or kind == "boolean" or about or set(words(name)) <= {*CALENDAR, "week"}
     classes = name == context.classes_of_objects  # one class of objects is common
     for code, word in (("nan", "NaN"), ("inf", "infinite value")):
         if s[code]:
@@ -93,7 +96,7 @@ def judge_statistics(fact: Fact, facts: Facts, context: Context) -> Iterable[Fin
     ):
         yield finding(
             "constant-field",
-            # an attribute of objects, what says where the samples are from, or a rare mark
+            # an attribute of objects, what is said beside a picture, what says where the samples are from, or a rare mark
             "info"
             if few or (context.objects is not None and kind == "sequence") or (s["min"] is not None and told)
             else "warning",

@@ -127,12 +127,15 @@ def digests(block: Block, names: Sequence[str], onto: Any = None) -> Any:
 
 def blank(block: Block, names: Sequence[str], phrase: int = 0) -> Any:
     """Which samples are equal to others, but no copies: one value throughout, such as digital silence, blank texts, texts of up to
-    ``phrase`` characters, rows in which all that is measured is 0, or what is in a value is unknown; bool [n], None if none is. Made once a block."""
+    ``phrase`` characters, rows in which all that is measured is 0, or what is in a value is unknown, as of a picture that was cut off; bool [n],
+    None if none is. Made once a block."""
     import numpy as np
 
     columns = [block.columns[name].values for name in names if name in block.columns]
+    if not columns:
+        return np.ones(block.samples, bool) if block.samples else None
     single = [values for values in columns if isinstance(values, np.ndarray) and values.ndim < 2]
-    if not columns or single:
+    if single:
         return _either(zero_rows(block, names), _unknown(columns))
     key = f"blank {list(names)} {phrase}"
     if key not in block.views:

@@ -36,6 +36,8 @@ COLUMNS, VARIED = 3, 0.2
 EXTREME = 8.0
 """Spreads from the middle to which values count: one broken value must not make all others alike."""
 NEAREST = 4
+SINGLE = 1e-5
+"""The part of a sample's size by which equal ones may be apart once they are projected in single precision."""
 EXPECTED, FAR_CLOSER, LEAST = 0.01, 0.2, 3
 """How many ratios as small as those of copies would be expected by chance, how large they are at most, and the fewest copies."""
 FEWEST = 50
@@ -149,7 +151,7 @@ def far_closer(others: Any, known: Any) -> Any:
     import numpy as np
 
     first, second = two_nearest(others, known)
-    there = (first > 0) & (second > 0)  # equal ones are told as duplicates
+    there = (first > SINGLE * np.linalg.norm(others, axis=1)) & (second > 0)  # equal ones are told as duplicates
     if there.sum() < LEAST:
         return np.zeros(0, np.int64)
     ratio = np.where(there, first / np.where(second > 0, second, 1), 1.0)

@@ -126,7 +126,8 @@ class Integrity(Check):
         self.files.update(member.file for member in unit.members or (unit,))
         for problem in block.problems:
             self.found(problem, unit if unit.samples == 1 else None)
-        for name in {f.name for f in self.context.fields} - set(block.columns):
+        unread = {problem.where.get("field") for problem in block.problems}  # which is there, but cannot be decoded
+        for name in {f.name for f in self.context.fields} - set(block.columns) - unread:
             self.lacking.note(name, block)
         for name, splits in self.targets.items():
             if name in block.columns:

@@ -21,7 +21,7 @@ from dataloader_expert.checks.files.shape_texts import (
 from dataloader_expert.conclusions import Finding, finding, verb
 from dataloader_expert.errors import listed
 from dataloader_expert.facts import Fact, Facts, Json, Quantity
-from dataloader_expert.sources.arrays import has_boxes
+from dataloader_expert.sources.arrays import has_boxes, picture_sides
 from dataloader_expert.sources.base import Field
 
 SHAPES = Quantity("shapes", "samples", "how many samples of a field have each shape and dtype (the 20 most common)")
@@ -102,6 +102,8 @@ def judge_shapes(fact: Fact, alike: Counter[str], facts: Facts, context: Context
     for shape, n in shapes.items():
         spread[axes_in(shape)] += n
     stored = field.kind == "image" and not any(dtype[:1].islower() for dtype in dtypes)
+    # as many boxes are in each as there are things: a collate function lists both
+    listed_with_boxes = bool(picture_sides(field)) and any(map(has_boxes, context.fields))
     # image modes have a check of their own, and how sound is stored depends on the codec: readers scale it to one range
     if len(dtypes) > 1 and field.kind != "audio" and all(dtype[:1].islower() for dtype in dtypes):
         yield finding(
@@ -165,7 +167,12 @@ def judge_shapes(fact: Fact, alike: Counter[str], facts: Facts, context: Context
         yield finding(
             "ragged",
             "info"
-            if natural or stored or field.kind == "audio" or context.collates or (lengths and most < COMMON * total)
+            if natural
+            or stored
+            or listed_with_boxes
+            or field.kind == "audio"
+            or context.collates
+            or (lengths and most < COMMON * total)
             else "warning",
             f"{'field ' * name.isdigit()}{name} has {fact.value['distinct']} shapes, most often {common}",
             fact,

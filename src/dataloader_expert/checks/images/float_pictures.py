@@ -5,20 +5,35 @@ from __future__ import annotations
 from typing import Any
 
 from dataloader_expert.checks.base import Context
-from dataloader_expert.checks.common.picture_hashes import thumb
-from dataloader_expert.sources.base import Field
+from dataloader_expert.checks.common.picture_hashes import looks, thumb
+from dataloader_expert.sources.arrays import picture_sides
+from dataloader_expert.sources.base import Block, Field
 
-SMALLEST = 16
-"""The fewest pixels of a side."""
+
+def picture_of(context: Context) -> str | None:
+    """The first image of a sample; of a Dataset's samples without one, the first picture of floats."""
+    images = [f.name for f in context.fields if f.kind == "image"]
+    return next(iter(images or [f.name for f in context.fields if picture_sides(f)]), None)
+
+
+def small_greys(block: Block, name: str) -> Any:
+    """Small copies of a block's pictures in gray, [n, 32, 32]: those of floats each from their darkest to their brightest."""
+    import numpy as np
+
+    values = block.columns[name].values
+    floats = any(getattr(getattr(value, "dtype", None), "kind", "") == "f" for value in values)
+    if not floats:
+        return looks(block, name).small
+    return np.stack([gray_of(value) if getattr(value, "size", 0) else np.zeros((32, 32)) for value in values])
 
 
 def sides_of(field: Field) -> tuple[int, int] | None:
-    """Height and width of floats of one or three channels, first or last, large enough for a picture; None of other fields."""
-    if field.kind not in ("image", "array") or "float" not in field.dtype or len(field.shape) != 3:
-        return None
-    sides = field.shape[1:] if field.shape[0] in (1, 3) else field.shape[:2] if field.shape[2] in (1, 3) else ()
-    height, width = (n or 0 for n in sides or (0, 0))  # a side that varies is none
-    return (height, width) if min(height, width) >= SMALLEST else None
+    """Height and width of floats of one or three channels, first or last, large enough for a picture; None of other fields, and of sides
+    that vary."""
+    match picture_sides(field):
+        case int(height), int(width):
+            return height, width
+    return None
 
 
 def marked_picture(context: Context) -> tuple[str, str] | None:

@@ -15,10 +15,9 @@ from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.common.cohorts import Cohorts, mostly_in
-from dataloader_expert.checks.common.picture_hashes import looks
 from dataloader_expert.checks.common.places import Files
 from dataloader_expert.checks.images.edge_fits import ONE_SCENE, crossed, evened, fits, moves, nudges
-from dataloader_expert.checks.images.float_pictures import gray_of, marked_picture
+from dataloader_expert.checks.images.float_pictures import marked_picture, small_greys
 from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, number, verb
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
@@ -96,7 +95,6 @@ class MisplacedMasks(Check):
         self.image = images[0] if len(images) == 1 else ""
         self.names = context.masks
         marked = marked_picture(context) if not (self.names and self.image) else None
-        self.as_floats = marked is not None
         if marked is not None:
             self.image, self.names = marked[0], [marked[1]]
         self.files = Files()
@@ -123,7 +121,7 @@ class MisplacedMasks(Check):
             at = [i for i, mask in enumerate(small) if mask is not None]
             if not at:
                 continue
-            gray = evened(self._gray(block)) if gray is None else gray
+            gray = evened(small_greys(block, self.image)) if gray is None else gray
             masks, index = np.stack([small[i] for i in at]), block.indices(at)
             fit = fits(gray[at].astype(np.float64), masks, index, [(way.flips, way.by) for way in WAYS])
             fit[1, 1:, 0] = np.minimum(fit[1, 1:, 0], alike(masks))
@@ -139,14 +137,6 @@ class MisplacedMasks(Check):
                     few = own[: max(0, PAIRED - held)]
                     kept = gray[at][few], masks[few].astype(np.uint8)
                     parts.append((index[own], fit[0, own, 0], *kept))
-
-    def _gray(self, block: Block) -> Any:
-        """Small copies of a block's images."""
-        import numpy as np
-
-        if self.as_floats:
-            return np.stack([gray_of(value) for value in block.columns[self.image].values])
-        return looks(block, self.image).small
 
     def merge(self, other: Check) -> None:
         assert isinstance(other, MisplacedMasks)

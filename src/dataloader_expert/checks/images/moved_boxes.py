@@ -13,11 +13,11 @@ from functools import partial
 from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
-from dataloader_expert.checks.common.picture_hashes import looks
 from dataloader_expert.checks.common.places import Files
 from dataloader_expert.checks.common.rows_kept import Named, split_of
 from dataloader_expert.checks.common.stretches import highest
 from dataloader_expert.checks.images.edge_fits import ONE_SCENE, evened, fits
+from dataloader_expert.checks.images.float_pictures import small_greys
 from dataloader_expert.checks.images.placed_boxes import NARROW, Placed
 from dataloader_expert.checks.images.refitted_boxes import CHANGES, Sides, refitted
 from dataloader_expert.checks.images.scattered_boxes import MIRRORED as FLIPS
@@ -70,7 +70,7 @@ class MovedBoxes(Check):
         if picture not in block.columns or block.index(0) >= MOST:
             return
         self.placed.see(block)
-        gray = evened(looks(block, picture).small)
+        gray = evened(small_greys(block, picture))
         rows = np.arange(len(gray))
         self.parts.append((block.indices(rows), gray, self.splits.coded(split_of(self.context, block, rows))))
 

@@ -98,9 +98,16 @@ class Pictures(Check):
         """Notes what the samples' thumbnails, [n, 32, 32], are throughout."""
         low, high, spread = small.min((1, 2)), small.max((1, 2)), small.std((1, 2))
         flat, dark = spread < 2, high < 60
+        even = low == high
         light = ~dark & (low > 200) & (spread < 20)
         cut = ~flat & filled_up(small)
-        for name, found in (("dark", dark), ("light", light), ("flat", flat), ("cut off", cut)):
+        for name, found in (
+            ("dark", dark),
+            ("light", light),
+            ("flat", even),
+            ("faint", flat & ~even),
+            ("cut off", cut),
+        ):
             for at in found.nonzero()[0].tolist():
                 self._look(name, (block.index(shown[at]), block.file(shown[at])))
 
@@ -171,8 +178,8 @@ class Pictures(Check):
         yield from self._odd_sizes(evidence)
         yield from self._blurry(evidence)
         for name, n in self.looks.items():
-            if name == "still channel" and n > RARE * self.seen:
-                continue  # drawings of few colours
+            if name in USUAL and n > RARE * self.seen:
+                continue
             yield Fact(LOOKS, {"count": n, "where": _where(self.odd[name])}, evidence, {"look": name})
 
     def _odd_sizes(self, evidence: Evidence) -> Iterable[Fact]:
@@ -232,7 +239,9 @@ class Pictures(Check):
             )
 
 
-_CODES = {"cut off": "flat", "still channel": "constant-samples"}
+USUAL = ("still channel", "faint")
+"""Looks that many images have by nature: drawings of few colours; tiles of the sea, and of the ground of a slide."""
+_CODES = {"faint": "flat", "cut off": "flat", "still channel": "constant-samples"}
 """Codes of looks that are not codes themselves."""
 _LOOKS: dict[str, tuple[Severity, str, str]] = {
     "rotated-by-exif": (
@@ -255,6 +264,7 @@ _LOOKS: dict[str, tuple[Severity, str, str]] = {
         "fetch them again from their source, or drop them: a channel was lost",
     ),
     "flat": ("warning", "are one flat colour", "drop them: they show nothing"),
+    "faint": ("warning", "are nearly one flat colour", "inspect them; drop those that show nothing"),
     "cut off": (
         "warning",
         "are plain mid-grey in their lower part: truncated files that a decoder padded before they were saved again",

@@ -11,6 +11,7 @@ from typing import Any
 
 from dataloader_expert.checks.base import Context
 from dataloader_expert.checks.images import box_readings
+from dataloader_expert.checks.images.float_pictures import picture_of
 from dataloader_expert.facts import Quantity
 from dataloader_expert.sources.arrays import BOX_WORDS
 from dataloader_expert.sources.base import Block
@@ -38,7 +39,7 @@ class Placed:
 
     def __init__(self, context: Context) -> None:
         self.fields = [f.name for f in context.fields if set(words(f.name)) & BOX_WORDS and f.name != context.label]
-        self.picture = next((f.name for f in context.fields if f.kind == "image"), None)
+        self.picture = picture_of(context)
         names = {f.name.lower(): f.name for f in context.fields if not f.shape}
         self.size = next(
             (
@@ -133,8 +134,9 @@ def judged(boxes: Any, sizes: Any, samples: Any, corners: bool = False, least: f
     whole = np.isfinite(boxes).all(1)
     known = boxes[whole]
     beyond = (known[:, 2] > known[:, 0]) & (known[:, 3] > known[:, 1])
-    declared = corners
-    corners = corners or (bool(len(known)) and float(beyond.mean()) >= least)
+    likely = bool(len(known)) and float(beyond.mean()) >= least
+    declared = corners or (least == MOSTLY and likely)  # a detector takes no other form
+    corners = corners or likely
     shares = bool(len(known)) and float((np.abs(known).max(1) <= 1.01).mean()) > 0.5
     width, height = sizes.T if not shares else np.ones_like(sizes).T
     slack = 0.01 if shares else ROUNDED

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from dataloader_expert.checks.base import CLASS_COUNTS, LABEL_SETS, OBJECT_COUNTS, PROBLEMS, ROLES, SPLITS
+from dataloader_expert.checks.base import CLASS_COUNTS, GROUPS, LABEL_SETS, OBJECT_COUNTS, PROBLEMS, ROLES, SPLITS
 from dataloader_expert.checks.duplicates.pairs import DUPLICATES, NEAR
 from dataloader_expert.checks.files.fixes import BROKEN
 from dataloader_expert.checks.files.references import REFERENCES
 from dataloader_expert.checks.images.pictures import SIZES
 from dataloader_expert.checks.labels.classes import IMBALANCE, SEVERE, TRAIN_IMBALANCE
-from dataloader_expert.checks.splits.leakage import GROUPS, TIMES
+from dataloader_expert.checks.splits.leakage import TIMES
 from dataloader_expert.checks.texts.token_tags import TAGS
 from dataloader_expert.conclusions import Finding, number
 from dataloader_expert.errors import escaped
@@ -372,20 +372,22 @@ def judge(facts: Facts, found: tuple[Finding, ...]) -> tuple[Checklist, dict[str
     sets = facts.find(LABEL_SETS, split="train") or facts.find(LABEL_SETS, split=None)
     if ratio is None and objects is not None:
         apart = max(objects.value.values()) / min(objects.value.values())
+        of = " of the training split" * (objects.at["split"] is not None)
         balance: Status = clean if apart <= SEVERE else "unknown"
         why["imbalance_strategy_defined"] = (
-            f"none is needed: objects by class {apart:.1f}:1, within 10:1{whole}"
+            f"none is needed: objects by class{of} {apart:.1f}:1, within 10:1{whole}"
             if apart <= SEVERE
-            else f"objects by class are {apart:.1f}:1, but a sampler draws whole images: weight the loss by class"
+            else f"objects by class{of} are {apart:.1f}:1, but a sampler draws whole images: weight the loss by class"
         )
     elif ratio is None and sets is not None:
         there = [n for n in sets.value.values() if n]
+        of = " of the training split" * (sets.at["split"] is not None)
         apart = max(there) / min(there)
         balance = clean if apart <= SEVERE else "unknown"
         why["imbalance_strategy_defined"] = (
-            f"none is needed: frequencies of labels {apart:.1f}:1, within 10:1{whole}"
+            f"none is needed: frequencies of labels{of} {apart:.1f}:1, within 10:1{whole}"
             if apart <= SEVERE
-            else f"frequencies of labels are {apart:.1f}:1: weight the loss by label, or draw by the rarest label of each sample"
+            else f"frequencies of labels{of} are {apart:.1f}:1: weight the loss by label, or draw by the rarest label of each sample"
         )
     elif ratio is None:
         balance = "unknown"
