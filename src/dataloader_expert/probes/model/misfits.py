@@ -34,6 +34,7 @@ from dataloader_expert.probes.model.ways import Way, target_first
 
 DEPTH = 3
 SEARCH_S = 4.0
+UNTRIED = "changes of the batch: the time was spent before all were tried: raise budget_s"
 MOST_NAMED = 1_024
 """The most samples that are tried because an error names them."""
 
@@ -243,7 +244,8 @@ def not_mended(attempt: Attempt, without: Way | None, lost: tuple[Misfit, ...], 
     if attempt.odd is not None:
         return further(attempt, attempt.odd)
     way, error = attempt.furthest() or (attempt.ways[0], error)
-    return Verdict(None, unsaid(attempt, way, error), in_short(error), tried=way)
+    untried = (UNTRIED,) if time.monotonic() > attempt.until else ()
+    return Verdict(None, unsaid(attempt, way, error), in_short(error), tried=way, unseen=untried)
 
 
 def breaks_on_one(model: Any, way: Way, batch: Any, n: int = 0) -> bool:
