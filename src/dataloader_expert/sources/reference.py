@@ -26,16 +26,7 @@ from dataloader_expert.sources.given import noted
 from dataloader_expert.sources.items import items_of
 from dataloader_expert.sources.label_names import label_by_name
 from dataloader_expert.sources.opened import below
-from dataloader_expert.sources.split_datasets import (
-    NAMES,
-    SEVERAL,
-    Joined,
-    dataset_of,
-    loaded,
-    one_of,
-    parts_of,
-    training_of,
-)
+from dataloader_expert.sources.split_datasets import NAMES, Joined, dataset_of, loaded, one_of, parts_of, training_of
 from dataloader_expert.sources.table_fields import field_of
 from dataloader_expert.sources.users import is_users
 
@@ -138,13 +129,6 @@ class Reference(Source):
             self.loader, self.dataset = made, made.dataset
         else:
             self.dataset = made
-        several = made if isinstance(made, list | tuple) else ()
-        if any(isinstance(part, td.DataLoader | td.Dataset) for part in several):
-            kinds = listed([type(part).__name__ for part in several])
-            raise RequestError(
-                "dataset-raised",
-                f"{escaped(ref.name)} gives several at once ({kinds}) and does not say which split each is: pass {SEVERAL}",
-            )
         if not any(hasattr(self.dataset, name) for name in ("__getitem__", "__iter__")):
             raise RequestError(
                 "dataset-raised",

@@ -150,7 +150,7 @@ class ModelCheck(Probe):
         return replace(other, misfits=(*verdict.misfits, *more)) if more else verdict
 
 
-OWN_CALL = "call the model with one batch of this loader and look at that yourself"
+OWN_CALL = "call the model with one batch and look at that yourself"
 OF_RANGES = ("out-of-range-ids", "label-out-of-range")
 """Misfits whose cure depends on the least and the largest value of all samples."""
 NOT_MADE: dict[str, Json] = {

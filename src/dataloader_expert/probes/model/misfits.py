@@ -113,8 +113,12 @@ def in_training(attempt: Attempt, verdict: Verdict) -> Verdict:
                     break
             if time.monotonic() > attempt.until:
                 break
+        apart = (way for way in unstacked(attempt.model, attempt.few) if way.told)
+        split = next((w for w in apart if ran(attempt.model, w, attempt.few, training=True).error is None), None)
     finally:
         attempt.model.eval()  # as the calls before and after it are; the model was made for this check alone
+    if split is not None:
+        return replace(further(attempt, split), error=in_short(said[0]))
     if (cured := as_corners(attempt, verdict.way)) is not None:
         way, misfit = cured
         return replace(verdict, way=way, misfits=(*verdict.misfits, misfit), error=verdict.error or in_short(said[0]))

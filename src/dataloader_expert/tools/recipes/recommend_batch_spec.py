@@ -117,13 +117,14 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
     if request.memory_limit_gb is not None:
         asked = int(request.memory_limit_gb * 1e9)
         room = asked if total is None else min(total, asked)
-    bound = limit(facts, measured.surroundings.memory_bytes, room, request.safety_margin)
+    memory_bytes, margin, trained = measured.surroundings.memory_bytes, request.safety_margin, request.model is not None
+    bound = limit(facts, memory_bytes, room, margin, trained)
     size, why = batch_size(facts, request.batch_size, bound["value"])
     batch = facts.value(BATCH, {"structure": "unknown", "fields": []})
     collate = facts.value(COLLATE)
     recommended = facts.value(RECOMMENDED, {"workers": 0})
     workers = recommended["workers"]
-    on_host = limit(facts, measured.surroundings.memory_bytes, None, request.safety_margin)["value"]
+    on_host = limit(facts, memory_bytes, None, margin)["value"]
     evaluation = evaluation_size(facts, size, on_host)
     settings = dataloader(facts, size, evaluation or size, workers, total is not None)
     unknowns = []
