@@ -104,6 +104,13 @@ def test_an_unknown_check_leads_to_those_of_its_words(code: str, meant: list[str
     assert all(other in said for other in meant)
 
 
+def test_a_search_that_is_left_out_is_not_asked_for() -> None:
+    """Seen: passed, since no near duplicate was found, though none was looked for."""
+    near = {"source": "d", "checks": ["nan", "near-duplicates"]}
+    assert "drop one of the two" in (invalid(check_quality.Request, {**near, "near_duplicates": False}) or "")
+    assert invalid(check_quality.Request, near) is None
+
+
 def test_known_checks_are_listed_once() -> None:
     said = invalid(check_quality.Request, {"source": "d", "checks": ["xyzzy"]}) or ""
     listed = said.split("known are ")[1].split(", ")

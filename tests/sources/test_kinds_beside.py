@@ -225,3 +225,11 @@ def test_what_may_be_the_data_is_asked_about(tmp_path: Path, made: Callable[[Pat
     made(tmp_path)
     with pytest.raises(RequestError, match="several kinds of files"):
         opened(tmp_path)
+
+
+@pytest.mark.parametrize("format", ["parquet", "npz", "image-folder", "jsonl"])
+def test_a_format_of_which_there_is_nothing_names_what_there_is(format: str, tmp_path: Path) -> None:
+    """Seen: of a CSV file read as Parquet, that there are no rows in any Parquet file."""
+    (tmp_path / "a.csv").write_text("x,y\n1,2\n3,4\n")
+    with pytest.raises(RequestError, match=f"no {format} data, but 1 csv file; leave format out"):
+        open_source(SourceRef(str(tmp_path), (str(tmp_path),), format=format), [])

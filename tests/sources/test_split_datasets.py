@@ -45,6 +45,16 @@ def loader_of_a_stream():
     return DataLoader(Stream(), batch_size=3)
 """
 SPLITS = {"split": ["train", "val"]}
+UNNAMED = """
+from mine import *
+
+def pair():
+    loaders = both()
+    return loaders["train"], loaders["val"]
+
+def nothing():
+    return torch.utils.data.TensorDataset(torch.zeros(0, 3))
+"""
 
 
 @pytest.fixture
@@ -107,3 +117,20 @@ def test_only_a_parameter_that_names_splits_is_called_for_each() -> None:
     assert called_for_each({"train": [True, False], "root": "a"}) == {
         "train": {"train": True, "root": "a"}, "test": {"train": False, "root": "a"},
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("pair", r"several at once \(DataLoader, DataLoader\).*pass a function that returns"),
+        ("nothing", r"length is 0: look at the paths.*relative to "),
+        ("Dataset", r"itself defines pair, nothing; name a class"),
+    ],
+)
+def test_what_is_no_dataset_is_refused_with_what_to_do(code: Path, name: str, said: str) -> None:
+    """Seen: a training and a validation loader were taken for a data set of two samples."""
+    other = code.with_name("unnamed.py")
+    other.write_text(UNNAMED)
+    ref = SourceRef(f"{other}:{name}", (str(code.parent),), code=True)
+    with pytest.raises(RequestError, match=said):
+        Reference.open(Listing(Path(), ref.roots), ref)

@@ -14,7 +14,7 @@ from dataloader_expert.lab.surroundings import surroundings
 from dataloader_expert.probes.data.layout import LABEL, PRESENT, SAMPLES, STREAM
 from dataloader_expert.probes.data.scan import SCANNED
 from dataloader_expert.tools.base import Measured
-from dataloader_expert.tools.execution import placed
+from dataloader_expert.tools.execution import Settings, placed, resolve
 from dataloader_expert.tools.recipes.code import loader_code
 from dataloader_expert.tools.recipes.recommend_batch_spec import recipe
 from dataloader_expert.tools.recipes.suggest_sampler import conclude as suggested
@@ -67,3 +67,14 @@ def test_a_present_sampler_that_was_not_drawn_is_unknown(stream: bool, told: boo
         SamplerRequest.model_validate({"source": "data.py:make"}), Measured(given, (), (), surroundings(), 1.0)
     )
     assert ("alternatives: present" in [u.what for u in said.unknowns]) is told
+
+
+def test_a_link_out_of_the_roots_is_said_to_be_one(tmp_path: Path) -> None:
+    """Seen: that a file in the folder that may be read lies outside of it."""
+    inside = tmp_path / "inside"
+    inside.mkdir()
+    (inside / "x.csv").symlink_to(tmp_path / "x.csv")
+    settings = Settings((str(inside.resolve()),), False, None, None)
+    for source, said in (("x.csv", "is a link that leads"), ("../x.csv", "lies")):
+        with pytest.raises(RequestError, match=f"{said} outside the roots"):
+            resolve(Request.model_validate({"source": str(inside / source)}), settings)

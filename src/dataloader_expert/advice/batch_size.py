@@ -34,8 +34,11 @@ def batch_size(facts: Facts, given: int | None, limit: int) -> tuple[int, str]:
     return chosen_size(facts, given, limit, speeds)
 
 
-def limit(facts: Facts, memory_bytes: int, device_bytes: int | None, margin: float) -> dict[str, Any]:
-    """The most samples that a batch may hold: the least of what device memory, host memory and the data allow."""
+def limit(
+    facts: Facts, memory_bytes: int, device_bytes: int | None, margin: float, model: bool = False
+) -> dict[str, Any]:
+    """The most samples that a batch may hold: the least of what device memory, host memory and the data allow. ``model``: whether a
+    training step of one was to be measured."""
     options = [host_limit(facts, memory_bytes, margin)]
     found, fit = facts.find(DEVICE_LIMIT), facts.find(MEMORY_FIT)
     if found is not None:
@@ -53,7 +56,7 @@ def limit(facts: Facts, memory_bytes: int, device_bytes: int | None, margin: flo
     if only is not None:
         options.append({"value": only, "limited_by": f"the model, which only accepts batches of exactly {only}"})
     least = min(options, key=lambda o: o["value"])
-    if device_bytes and found is None and fit is None and facts.find(MODEL) is not None:
+    if model and found is None and fit is None:
         least["limited_by"] += "; no training step was traced, so device memory may allow less"
     return least
 

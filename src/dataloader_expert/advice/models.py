@@ -14,6 +14,7 @@ from dataloader_expert.probes.model.check import MODEL
 from dataloader_expert.probes.model.memory import DEVICE_LIMIT
 from dataloader_expert.probes.model.ways import COLUMNS
 
+APPLY = "apply model_check.cure"
 WARNED = ("value-range-mismatch",)
 """What runs all the same."""
 UNCURED = {
@@ -45,7 +46,7 @@ def refusing(facts: Facts) -> Iterator[Finding]:
         severity = severity if misfit["cured"] or misfit["code"] in WARNED else "error"
         severity = "warning" if misfit.get("runs") else "error" if refused else severity
         fix = misfit.get("fix") or (
-            f"apply model_check.cure: {who} ran with it"
+            f"{APPLY}: {who} ran with it"
             if misfit["cured"]
             else "match the labels and the model's output"
             if target
@@ -66,7 +67,7 @@ def refusing(facts: Facts) -> Iterator[Finding]:
             fix = "pass the arguments that it requires in model_args" if "as model_args" in said else fix
         elif code == RAISES:
             text, fix = (
-                f"the model raises when it is called with a batch: {said}",
+                f"{CALL_RAISES}{said}",
                 TO_ONE if "between 0 and 1" in said else "call it with one batch outside this tool",
             )
         elif code == "memory-limit-reached":
@@ -82,6 +83,7 @@ def refusing(facts: Facts) -> Iterator[Finding]:
 TO_ONE = (
     "return values from 0 to 1, not standardized by mean and std; or use a loss that takes any value, such as mse_loss"
 )
+CALL_RAISES = "the model raises when it is called with a batch: "
 REJECTS = "the model rejects a batch: "
 LONGEST = 300
 

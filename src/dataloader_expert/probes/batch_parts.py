@@ -74,6 +74,17 @@ def by_sample(value: Any, n: int) -> bool:
     return len(kinds) == 1 and not stacked(value, n)
 
 
+def place(name: str, structure: str) -> str | None:
+    """The expression of the field that ``flat`` gives this name in a batch of this ``structure``; None for one within another."""
+    if name == "data" and structure in ("Tensor", "list", "tuple"):
+        return "batch"
+    if structure == "dict":
+        return None if "." in name else f"batch[{name!a}]"
+    if structure in ("list", "tuple"):
+        return f"batch[{name}]" if name.isdigit() else None
+    return None
+
+
 def flat(batch: Any, prefix: str = "", n: int = 0) -> list[tuple[str, Any]]:
     """The batch's leaves with their names; ``n``: its samples, for lists with an entry for each within it, which are leaves then."""
     if isinstance(batch, dict):

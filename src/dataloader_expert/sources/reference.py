@@ -152,7 +152,11 @@ class Reference(Source):
             except Exception as e:  # the user's code
                 raise RequestError("dataset-raised", f"len() of the dataset raised: {Raised(e)}") from None
             if n <= 0:
-                raise RequestError("dataset-raised", f"the dataset's length is {n}; give one with samples")
+                raise RequestError(
+                    "dataset-raised",
+                    f"the dataset's length is {n}: look at the paths and filters that it is made with; "
+                    f"paths are relative to {escaped(Path.cwd())}",
+                )
             self.units = _Samples(n)
             self.sharding = "the user's code"
 
@@ -278,10 +282,10 @@ def named(name: str, roots: tuple[str, ...]) -> Any:
             "invalid-argument", f"{escaped(name)} is not a Python reference; give file.py:name or package.module:name"
         )
     module = _module(where, roots)
+    own = [n for n, v in vars(module).items() if getattr(v, "__module__", None) == module.__name__]
     if not hasattr(module, attribute):
         import difflib
 
-        own = [n for n, v in vars(module).items() if getattr(v, "__module__", None) == module.__name__]
         names = own or [n for n in vars(module) if not n.startswith("_")]
         lower = {n.lower(): n for n in names}
         near = difflib.get_close_matches(attribute.lower(), lower, 1)
@@ -297,6 +301,7 @@ def named(name: str, roots: tuple[str, ...]) -> Any:
         raise RequestError(
             "code-refused",
             f"{escaped(attribute)} is only imported into {escaped(where)} and is defined in {escaped(home)}; "
+            f"{f'{escaped(where)} itself defines {listed(own)}; ' if own else ''}"
             "name a class, function or object that is defined below a root, write a function there that calls it, or add its folder as a --root",
         )
     return target

@@ -126,7 +126,12 @@ def open_source(ref: SourceRef, unknowns: list[Unknown]) -> Source:
         cls, kinds, company = _chosen(listing, ref, known)
         try:
             source = cls.open(listing, ref)
-        except NothingReadable as e:
+        except RequestError as e:
+            other = of_other_kinds(listing, ref, kinds) if e.code == "format-unknown" else None
+            if other is not None:
+                raise RequestError("format-unknown", other) from None
+            if not isinstance(e, NothingReadable):
+                raise
             raise NothingReadable(e.message, (*listing.problems, *e.problems), cls.format) from None
         except Unreadable as e:
             text = f"{e.told()}; no sample can be read"
@@ -175,6 +180,15 @@ def open_source(ref: SourceRef, unknowns: list[Unknown]) -> Source:
         if source.roles is not None:
             source.roles = source.roles.without(ref.label)
     return source if ref.columns is None else chosen(source, ref.columns, ref.label)
+
+
+def of_other_kinds(listing: Listing, ref: SourceRef, kinds: frozenset[str]) -> str | None:
+    """What to say of files of which none is of the format asked for, and which are known to be of other ones; None of others."""
+    there = Counter(e.kind for e in listing.entries if e.kind is not None)
+    if ref.format is None or listing.problems or not there or there.keys() & kinds:
+        return None
+    listed = ", ".join(f"{n} {_files(k, n)}" for k, n in there.most_common())
+    return f"{escaped(ref.name)} contains no {ref.format} data, but {listed}; leave format out, or name other data"
 
 
 class _Chosen(NamedTuple):
@@ -232,7 +246,10 @@ def _chosen(listing: Listing, ref: SourceRef, known: dict[str, type[Source]]) ->
     readable = {kind: cls for cls in first for kind in cls.kinds}
     if not data:
         listed = "; ".join(p.told() for p in listing.problems[:3]) or "only files about data"
-        raise NothingReadable(f"{escaped(ref.name)} contains no data file ({listed})", listing.problems)
+        raise NothingReadable(
+            f"{escaped(ref.name)} contains no data file ({listed}); name the folder or file that holds the samples",
+            listing.problems,
+        )
     own = [e for e in data if not is_project(e.path)]
     kind = next(filter(None, (_kind_meant(of, readable) for of in (data, own, _not_in_meta(own)))), None)
     company: frozenset[str] = frozenset()
@@ -278,8 +295,8 @@ def _chosen(listing: Listing, ref: SourceRef, known: dict[str, type[Source]]) ->
     unread = [e for e in own if e.kind not in (*readable, *papers)]
     if counts.keys() & readable.keys() <= TOLD and 2 * sum(e.size for e in unread) > sum(e.size for e in own):
         raise RequestError("format-unknown", f"{what}; {_beside_unread(data, unread)}")
-    able = " or ".join(f"format={name}" for name in sorted({readable[k].format for k in counts if k in readable}))
-    hint = f"name one file or folder, a glob such as 'folder/*.csv', or pass {able}"
+    able = ", ".join(f"format={name}" for name in sorted({readable[k].format for k in counts if k in readable}))
+    hint = f"name one file or folder, a glob such as 'folder/*.csv', or pass one of {able}"
     raise RequestError("format-unknown", f"{what}; {hint}")
 
 

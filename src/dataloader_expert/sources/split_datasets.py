@@ -9,7 +9,7 @@ import bisect
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from dataloader_expert.errors import RequestError, escaped
+from dataloader_expert.errors import RequestError, escaped, listed
 from dataloader_expert.sources.layout import split_in_name
 
 NAMES = {
@@ -51,10 +51,19 @@ def loaded(name: str, args: Mapping[str, Any], load: Callable[[dict[str, Any]], 
     """What a reference names, called once, or once for each split.
 
     Raises:
-        RequestError: as ``load``.
+        RequestError: as ``load``; of several in a row, which do not say what split each is.
     """
+    from torch.utils.data import DataLoader, Dataset
+
     calls = called_for_each(args)
-    return {split: load(given) for split, given in calls.items()} if calls else load(dict(args))
+    if calls:
+        return {split: load(given) for split, given in calls.items()}
+    made = load(dict(args))
+    if isinstance(made, list | tuple) and any(isinstance(part, Dataset | DataLoader) for part in made):
+        kinds = listed([type(part).__name__ for part in made])
+        said = f"{escaped(name)} gives several at once ({kinds}) and does not say which split each is: pass {SEVERAL}"
+        raise RequestError("dataset-raised", said)
+    return made
 
 
 def parts_of(made: Any) -> dict[str, Any]:

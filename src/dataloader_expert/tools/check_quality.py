@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Unknown
@@ -41,7 +41,18 @@ class Request(Common):
                 raise ValueError(f"{escaped(code)} is not a check; {hint}")
         return given
 
+    @model_validator(mode="after")
+    def _near_or_not(self) -> Request:
+        near = [code for code in self.checks or () if code in OF_NEAR]
+        if near and not self.near_duplicates:
+            raise ValueError(
+                f"checks asks for {_either(near)}, and near_duplicates=false leaves it out: drop one of the two"
+            )
+        return self
 
+
+OF_NEAR = ("near-duplicates", "splits-near-overlap")
+"""Codes of what only a search for near duplicates finds."""
 TYPO, STEM = 0.85, 4
 """How alike a code is to the one meant if it is misspelt, and the letters that words of one stem share at least."""
 

@@ -86,9 +86,10 @@ def resolve(request: Request, settings: Settings) -> SourceRef:
         return ref_of(request, source, roots, code)
     path = _find(name, roots)
     if not below(os.path.realpath(path), roots):
+        lies = "is a link that leads" if below(os.path.normpath(Path(path).absolute()), roots) else "lies"
         raise RequestError(
             "outside-roots",
-            f"{escaped(source)} lies outside the roots ({', '.join(map(escaped, roots))}); start the server or the command with --root naming its folder",
+            f"{escaped(source)} {lies} outside the roots ({', '.join(map(escaped, roots))}); start the server or the command with --root naming its folder",
         )
     if not is_pattern(str(path)):
         must_exist(path)  # known at once, without starting a measuring process

@@ -37,6 +37,8 @@ SPEC = Quantity(
 )
 REAL_SHARE = 0.2
 """The share of the memory allowed up to which a model is made for real."""
+SEARCH_SHARE = 0.3
+"""The share of the time left for finding a change under which the model runs, which is what was asked."""
 FAR_SHARE = 0.05
 """The share of the time left for reading samples unlike the others."""
 
@@ -102,7 +104,7 @@ class ModelCheck(Probe):
         guessed = bench.source.label_how.startswith("guessed")
         own = bench.source.format in ("reference", "input")
         stored = {} if own else {f.name: f.kind for f in bench.source.fields if f.kind in ("image", "audio")}
-        seconds = min(4.0, 0.3 * bench.left())  # it is what was asked
+        seconds = SEARCH_SHARE * bench.left()
         return judged(model, batch, bench.source.label, said, seconds, stored, n, chosen, guessed)
 
     def of_far_samples(self, bench: Bench, model: Any, verdict: Verdict, said: Any, n: int) -> Verdict:
@@ -148,7 +150,7 @@ class ModelCheck(Probe):
         return replace(other, misfits=(*verdict.misfits, *more)) if more else verdict
 
 
-OWN_CALL = "call the model with one batch of this loader and look at that yourself"
+OWN_CALL = "call the model with one batch and look at that yourself"
 OF_RANGES = ("out-of-range-ids", "label-out-of-range")
 """Misfits whose cure depends on the least and the largest value of all samples."""
 NOT_MADE: dict[str, Json] = {

@@ -2,7 +2,8 @@
 
 Read: timm's ``pretrained_cfg`` and ``default_cfg``, the ``transforms()`` of torchvision's weights (``model.weights``, or
 the argument ``weights`` by name), the ``config`` of a Hugging Face model with its processor (an attribute of the model,
-or ``preprocessor_config.json`` in its folder), and plain attributes ``mean``, ``std`` and ``input_size``.
+or ``preprocessor_config.json`` in its folder), plain attributes ``mean``, ``std`` and ``input_size``, and what a part of the model that
+standardizes images holds.
 """
 
 from __future__ import annotations
@@ -14,12 +15,14 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
+OF_IMAGES = (("pixel_mean", "pixel_std"), ("image_mean", "image_std"), ("img_mean", "img_std"), ("mean", "std"))
+"""Names under which models, and the parts that standardize images, keep what they do it by."""
 PROCESSORS = ("processor", "image_processor", "feature_extractor")
 
 
 def declared(model: Any, arguments: Mapping[str, Any] | None = None) -> dict[str, Any] | None:
     """``{by, mean, std, size, channels, vocabulary, longest}`` with what is known; None where nothing is declared."""
-    for read in (_timm, _weights, _hugging_face, _plain):
+    for read in (_timm, _weights, _hugging_face, _plain, _within):
         with contextlib.suppress(Exception):  # attributes of the user's object may be anything
             found = read(model, arguments or {})
             if found is not None:
@@ -86,9 +89,20 @@ def _plain(model: Any, _: Mapping[str, Any]) -> dict[str, Any] | None:
     return {"by": "its attributes mean and std", **_normal(model.mean, model.std), "size": size}
 
 
+def _within(model: Any, _: Mapping[str, Any]) -> dict[str, Any] | None:
+    for part in model.modules():
+        for mean, std in OF_IMAGES:
+            with contextlib.suppress(Exception):  # as above
+                normal = _normal(getattr(part, mean), getattr(part, std))
+                of_colours = mean != "mean" or len(normal["mean"]) == 3
+                if of_colours and all(0 < v < 1 for v in (*normal["mean"], *normal["std"])):
+                    return {"by": f"its attributes {mean} and {std}", **normal}
+    return None
+
+
 def _normal(mean: Any, std: Any) -> dict[str, list[float]]:
     def plain(values: Any) -> list[float]:
         values = values.flatten().tolist() if hasattr(values, "flatten") else values
-        return [float(v) for v in (values if isinstance(values, list | tuple) else [values])]
+        return [float(f"{float(v):.6g}") for v in (values if isinstance(values, list | tuple) else [values])]
 
     return {"mean": plain(mean), "std": plain(std)}

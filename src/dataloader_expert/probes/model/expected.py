@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from dataloader_expert.errors import listed
 from dataloader_expert.probes.model.calling import evaluated, few_of, given_to
-from dataloader_expert.probes.model.mends import is_fake
+from dataloader_expert.probes.model.mends import column_of, is_fake
 from dataloader_expert.probes.model.unsigned import is_unsigned
 from dataloader_expert.probes.model.ways import Way, wrapped
 
@@ -28,6 +29,7 @@ def expects(model: Any, way: Way | None = None, batch: Any = None, n: int = 0) -
     fields = fed(way, few)
     found = {name: next((m for m, given in got if any(same(x, t) for t in given)), None) for name, x in fields.items()}
     told = {name: of_layer(m) for name, m in found.items() if m is not None}
+    told |= {name: said for name, x in fields.items() if name not in told and (said := of_columns(x, got))}
     told |= {name: as_fed(fields[name]) for name in way.mends if name in fields and name not in told and told}
     if len(fields) > 1 and told:
         return "; ".join(f"{name}: {told[name]}" for name in fields if name in told)
@@ -57,6 +59,17 @@ def as_fed(x: Any) -> str:
     """A tensor with which the call ran."""
     shape = ", ".join(["B", *map(str, x.shape[1:])]) if x.ndim else ""
     return f"{str(x.dtype).removeprefix('torch.')} [{shape}]"
+
+
+def of_columns(x: Any, got: list[Any]) -> str:
+    """A tensor of which tables look up one column each; empty for others."""
+    from torch import nn
+
+    tables = (
+        {} if is_fake(x) else {column_of(x, ids): m for m, given in got if isinstance(m, nn.Embedding) for ids in given}
+    )
+    below = [f"column {at} below {m.num_embeddings}" for at, m in tables.items() if at is not None]
+    return f"{as_fed(x)}: {listed(below)} (Embedding)" if below else ""
 
 
 def of_layer(layer: Any) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from dataloader_expert.probes.model.resizing import resized
+from dataloader_expert.probes.model.resizing import SMOOTH, resized
 from dataloader_expert.probes.model.unsigned import countable, is_unsigned
 from dataloader_expert.probes.model.ways import takes_ids
 
@@ -368,9 +368,7 @@ def of_shape(x: Any, want: Wants, pictures: bool = True, named: tuple[int, ...] 
             yield Mend("shape-mismatch", "shape", f"{shape} with an extra dimension of size 1", f"{{x}}.squeeze({i})")
     if x.ndim == 4 and (want.takes_pictures or pictures):
         given = tuple(x.shape[2:])
-        how = (
-            ', mode="bilinear", antialias=True' if x.is_floating_point() else ""
-        )  # else classes, which are not blended
+        how = SMOOTH if x.is_floating_point() else ""  # else classes
         runs = ", which the model refuses; it runs with"
         # what it says itself comes before guesses
         sizes = [(" where the model takes", (side, side), 0) for side in (*want.declared, *named)]

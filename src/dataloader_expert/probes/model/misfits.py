@@ -34,6 +34,7 @@ from dataloader_expert.probes.model.ways import Way, target_first
 
 DEPTH = 3
 SEARCH_S = 4.0
+UNTRIED = "changes of the batch: the time was spent before all were tried: raise budget_s"
 MOST_NAMED = 1_024
 """The most samples that are tried because an error names them."""
 
@@ -112,8 +113,12 @@ def in_training(attempt: Attempt, verdict: Verdict) -> Verdict:
                     break
             if time.monotonic() > attempt.until:
                 break
+        apart = (way for way in unstacked(attempt.model, attempt.few) if way.told)
+        split = next((w for w in apart if ran(attempt.model, w, attempt.few, training=True).error is None), None)
     finally:
         attempt.model.eval()  # as the calls before and after it are; the model was made for this check alone
+    if split is not None:
+        return replace(further(attempt, split), error=in_short(said[0]))
     if (cured := as_corners(attempt, verdict.way)) is not None:
         way, misfit = cured
         return replace(verdict, way=way, misfits=(*verdict.misfits, misfit), error=verdict.error or in_short(said[0]))
@@ -243,7 +248,8 @@ def not_mended(attempt: Attempt, without: Way | None, lost: tuple[Misfit, ...], 
     if attempt.odd is not None:
         return further(attempt, attempt.odd)
     way, error = attempt.furthest() or (attempt.ways[0], error)
-    return Verdict(None, unsaid(attempt, way, error), in_short(error), tried=way)
+    untried = (UNTRIED,) if time.monotonic() > attempt.until else ()
+    return Verdict(None, unsaid(attempt, way, error), in_short(error), tried=way, unseen=untried)
 
 
 def breaks_on_one(model: Any, way: Way, batch: Any, n: int = 0) -> bool:

@@ -14,6 +14,7 @@ from dataloader_expert.probes.model.padding import unmasked
 from dataloader_expert.probes.model.padding_counts import padded_labels, sees_padding_alone, token_as_padding
 from dataloader_expert.probes.model.pairing import over_all_pairs
 from dataloader_expert.probes.model.partners import partners
+from dataloader_expert.probes.model.reconstruction import rebuilt
 from dataloader_expert.probes.model.resizing import CUT, OF_SIZE
 from dataloader_expert.probes.model.silent import another_padding, inverted, many_losses
 from dataloader_expert.probes.model.targets import fitting_target, of_loss
@@ -44,6 +45,7 @@ def further(attempt: Attempt, way: Way, used: tuple[tuple[str, Mend], ...] = ())
         finite,
         broadcast,
         target,
+        rebuilt,
         padding,
         silent,
         partners,

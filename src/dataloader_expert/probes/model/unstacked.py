@@ -19,7 +19,7 @@ def unstacked(model: Any, batch: Any) -> Iterator[Way]:
     yield from of_inputs(model, batch)
     if isinstance(batch, Mapping):
         yield from of_graphs(model, batch)
-        yield from of_boxes(model, batch)
+    yield from of_boxes(model, batch)
 
 
 def of_graphs(model: Any, batch: Mapping[str, Any]) -> Iterator[Way]:
@@ -84,28 +84,55 @@ def are_edges(value: Any) -> bool:
     )  # fmt: skip
 
 
-def of_boxes(model: Any, batch: Mapping[str, Any]) -> Iterator[Way]:
+def of_boxes(model: Any, batch: Any) -> Iterator[Way]:
     """Lists of images, and of what is in each, as torchvision's detectors take them."""
     needed, optional, _ = parameters(model)
-    image = next((n for n, x in batch.items() if getattr(x, "ndim", 0) == 4 and x.shape[1] in (1, 3, 4)), None)
-    boxes = next((n for n, x in batch.items() if getattr(x, "ndim", 0) == 3 and x.shape[2] == 4), None)
+    parts = within(batch)
+    image = next((n for n, (x, _) in parts.items() if are_images(x)), None)
+    boxes = next((n for n, (x, _) in parts.items() if getattr(x, "ndim", 0) == 3 and x.shape[2] == 4), None)
     both = [*needed, *optional][:2]
-    if image is None or boxes is None or not both or is_fake(batch[image]) or len(needed) > 2:
+    if image is None or boxes is None or not both or len(needed) > 2:
         return
-    floats = "" if batch[image].is_floating_point() else ".float() / 255"
-    images = f"[x{floats} for x in batch[{image!r}]]"
-    shape = tuple(batch[boxes].shape[:2])
-    there = [n for n in CLASSES if tuple(getattr(batch.get(n), "shape", ())) == shape]
-    lengths = f"batch[{f'{boxes}_lengths'!r}].tolist()" if f"{boxes}_lengths" in batch else f"[{shape[1]}] * {shape[0]}"
-    fields = [("boxes", boxes, "[:n].float()"), *(("labels", n, "[:n].long()") for n in there[:1])]
-    entry = ", ".join(f"{key!r}: batch[{name!r}][i]{cut}" for key, name, cut in fields)
+    (pictures, taken), (found, of_found) = parts[image], parts[boxes]
+    if is_fake(pictures[0]):
+        return
+    floats = "" if pictures[0].is_floating_point() else ".float() / 255"
+    images = f"[x{floats} for x in {taken}]"
+    shape, beside = tuple(found.shape[:2]), boxes.rpartition(".")[0]
+    named = [f"{beside}.{n}" if beside else n for n in CLASSES]
+    there = [n for n in named if n in parts and tuple(getattr(parts[n][0], "shape", ())) == shape]
+    many = parts.get(f"{boxes}_lengths")
+    lengths = f"{many[1]}.tolist()" if many is not None else f"[{shape[1]}] * {shape[0]}"
+    fields = [("boxes", of_found, "[:n].float()"), *(("labels", parts[n][1], "[:n].long()") for n in there[:1])]
+    entry = ", ".join(f"{key!r}: {of}[i]{cut}" for key, of, cut in fields)
     targets = f"[{{{entry}}} for i, n in enumerate({lengths})]"
+    stacked = hasattr(pictures, "ndim")
     says = "one tensor where the model takes a list of images [C, H, W]"
     with_boxes = (
         f"{says}, and a list with the boxes and labels of each: return both from collate_fn, unpadded and unresized"
+        if stacked
+        else "one dictionary for all images, where the model takes a list with the boxes and labels of each: "
+        "collate_fn=lambda batch: tuple(zip(*batch))"
     )
     if len(both) > 1:
         pairs, names = ((both[0], images), (both[1], targets)), (image, boxes)
-        yield Way(pairs, names, told=(("shape-mismatch", image, with_boxes),))
-    if len(needed) < 2:
+        yield Way(pairs, names, told=(("shape-mismatch", image if stacked else boxes, with_boxes),))
+    if len(needed) < 2 and stacked:
         yield Way(((both[0], images),), (image,), told=(("shape-mismatch", image, says),))
+
+
+def within(batch: Any) -> dict[str, tuple[Any, str]]:
+    """The parts of a batch, and of dictionaries in it, by name, each with its expression."""
+    items = batch.items() if isinstance(batch, Mapping) else enumerate(batch) if isinstance(batch, list | tuple) else ()
+    found: dict[str, tuple[Any, str]] = {}
+    for key, value in items:
+        found[str(key)] = value, f"batch[{key!r}]"
+        if isinstance(value, Mapping):
+            found |= {f"{key}.{k}": (v, f"batch[{key!r}]{of[5:]}") for k, (v, of) in within(value).items()}
+    return found
+
+
+def are_images(value: Any) -> bool:
+    """Whether it holds pictures [C, H, W]: one tensor of all, or a list of them."""
+    parts = value if isinstance(value, list) else [value[0]] if getattr(value, "ndim", 0) == 4 and len(value) else []
+    return bool(parts) and all(getattr(p, "ndim", 0) == 3 and p.shape[0] in (1, 3, 4) for p in parts)

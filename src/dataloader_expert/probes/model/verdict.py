@@ -26,7 +26,7 @@ class Verdict:
     tried: Way | None = None
     """Where no way was found, the one with which the model came furthest."""
     unseen: tuple[str, ...] = ()
-    """What could not be looked at though the model runs, and why."""
+    """What could not be looked at, and why."""
 
     @property
     def accepted(self) -> bool:

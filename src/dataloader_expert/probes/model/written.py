@@ -13,6 +13,7 @@ from dataloader_expert.checks.base import MISSING
 from dataloader_expert.checks.images.pictures import MODES
 from dataloader_expert.facts import Json
 from dataloader_expert.probes.base import Bench
+from dataloader_expert.probes.batch_parts import place
 from dataloader_expert.probes.data.layout import LABEL, PRESENT
 from dataloader_expert.probes.data.scan import SCANNED
 from dataloader_expert.probes.handing_over import literals, reader_of, reading, side_by_side, sources_of, unread
@@ -434,9 +435,9 @@ def of_reference(bench: Bench) -> str:
 def checks(batch: dict[str, Json]) -> str:
     """A function that asserts names, dtypes and the fixed part of shapes, as they were measured."""
     lines = []
-    for f in batch["fields"] if batch["structure"] == "dict" else []:
-        name = f"batch[{f['name']!a}]"
-        if "." in f["name"] or not f["shape"] or f["shape"][0] != "B":
+    for f in batch["fields"]:
+        name = place(f["name"], batch["structure"])
+        if name is None or not f["shape"] or f["shape"][0] != "B":
             continue
         if f["host"]:
             lines.append(f"assert isinstance({name}, list | tuple)")

@@ -164,8 +164,8 @@ def dtype_of(facts: Facts) -> str:
         if of_classes(f["name"], facts) or is_target(f["name"], facts) or (whole and NAMED_CLASSES.intersection(named)):
             target = "torch.int64 classes"
         elif f["dtype"] == "str" or f["name"] in facts.value(MODEL, {"codes": []})["codes"]:
-            known = "codes" if f["kind"] == "category" else "ids" if f["shape"] == ["B"] and f["dtype"] != "str" else ""
-            target = f"torch.int64 {known or 'token ids'}"
+            of_text = f["dtype"] == "str" or f["kind"] == "tokens"
+            target = f"torch.int64 {'codes' if f['kind'] == 'category' else 'token ids' if of_text else 'ids'}"
         elif f["dtype"].startswith(("int", "uint", "bool")) and takes_as_it_is(f["name"], facts):
             target = f"torch.{f['dtype']}"
         elif f["kind"] == "tokens":

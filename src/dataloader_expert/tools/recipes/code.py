@@ -7,6 +7,7 @@ from typing import Any
 from dataloader_expert.checks.base import MISSING, SAMPLES_FAILED, SPLITS
 from dataloader_expert.checks.images.pictures import MODES
 from dataloader_expert.facts import Facts
+from dataloader_expert.probes.batch_parts import place
 from dataloader_expert.probes.data.layout import FORMAT, LABEL, PRESENT, SOURCE, STREAM
 from dataloader_expert.probes.model.batch import BATCH, COLLATE
 from dataloader_expert.sources.pictures import GREY
@@ -131,20 +132,20 @@ def _as_stored(counts: dict[str, int]) -> bool:
 def _checks(facts: Facts) -> list[str]:
     """Asserts on the fixed part of each tensor field's shape, so that an unexpected batch shape is caught at once."""
     batch = facts.value(BATCH)
-    if batch is None or batch["structure"] != "dict":
+    if batch is None:
         return ["print(batch)"]
     held: dict[str, list[str]] = {}  # names of fields, by what holds of each in the place of {}
     for field in batch["fields"]:
-        shape = field["shape"]
-        if field["dtype"] == "str" or not shape or shape[0] != "B" or "." in field["name"]:
+        shape, where = field["shape"], place(field["name"], batch["structure"])
+        if where is None or field["host"] or not shape or shape[0] != "B":
             continue
         rest = tuple(shape[1:])
         what = f"{{}}.ndim == {len(shape)}" if None in rest else f"tuple({{}}.shape[1:]) == {rest!r}"
         held.setdefault(what, []).append(field["name"])
     lines = []
     for what, names in held.items():
-        if len(names) <= MOST_ASSERTED:
-            lines += ["assert " + what.format(f"batch[{name!r}]") for name in names]
+        if len(names) <= MOST_ASSERTED or batch["structure"] != "dict":
+            lines += ["assert " + what.format(place(name, batch["structure"])) for name in names]
         else:
             others = sorted({f["name"].split(".")[0] for f in batch["fields"] if f["name"] not in names})
             among = f"if name not in {others!r}" if others else ""

@@ -16,7 +16,7 @@ from dataloader_expert.advice.batch_size import (
 )
 from dataloader_expert.advice.caching import cache_advice
 from dataloader_expert.advice.causes import in_a_sentence
-from dataloader_expert.advice.models import REJECTS, WARNED, refusing, too_large
+from dataloader_expert.advice.models import APPLY, CALL_RAISES, REJECTS, WARNED, refusing, too_large
 from dataloader_expert.advice.normalization import normalization_advice
 from dataloader_expert.advice.workers import batch_bytes, host_bytes, host_parts, worker_advice
 from dataloader_expert.checks.base import SPLITS
@@ -117,13 +117,14 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
     if request.memory_limit_gb is not None:
         asked = int(request.memory_limit_gb * 1e9)
         room = asked if total is None else min(total, asked)
-    bound = limit(facts, measured.surroundings.memory_bytes, room, request.safety_margin)
+    memory_bytes, margin, trained = measured.surroundings.memory_bytes, request.safety_margin, request.model is not None
+    bound = limit(facts, memory_bytes, room, margin, trained)
     size, why = batch_size(facts, request.batch_size, bound["value"])
     batch = facts.value(BATCH, {"structure": "unknown", "fields": []})
     collate = facts.value(COLLATE)
     recommended = facts.value(RECOMMENDED, {"workers": 0})
     workers = recommended["workers"]
-    on_host = limit(facts, measured.surroundings.memory_bytes, None, request.safety_margin)["value"]
+    on_host = limit(facts, memory_bytes, None, margin)["value"]
     evaluation = evaluation_size(facts, size, on_host)
     settings = dataloader(facts, size, evaluation or size, workers, total is not None)
     unknowns = []
@@ -302,7 +303,7 @@ def summary(facts: Facts, size: int, why: str, memory: int | None, bound: dict[s
     held = f", {in_bytes(memory)} per batch" if memory is not None else ""
     spec = f"Batch size {size} ({why}){held}. The maximum is {bound['value']:,}, limited by {bound['limited_by']}."
     none_fits = next((in_a_sentence(found) for found in too_large(facts)), "")
-    return " ".join(filter(None, (uncollated(facts), refusal(facts), none_fits or spec)))
+    return " ".join(filter(None, (uncollated(facts), verdict(facts), none_fits or spec)))
 
 
 def uncollated(facts: Facts) -> str:
@@ -333,22 +334,28 @@ def why_not(measured: Measured, probe: str, otherwise: str) -> str:
     return next((u.why.rstrip(".") for u in measured.unknowns if u.what == probe), otherwise)
 
 
-def refusal(facts: Facts) -> str:
-    """What the model or its loss refuses, and whether a cure ran, for the first sentence; empty where they take the batch."""
+def verdict(facts: Facts) -> str:
+    """For the first sentence: whether the model takes the batch, else what it or its loss refuses, and whether a cure ran."""
     value = facts.value(MODEL, None)
+    if value is None:
+        return ""
     found = list(refusing(facts))
     errors = [f for f in found if f.severity == "error"]
-    if value is None or not errors:
+    if not errors:
         silent = [f for f in found if f.code in WARNED or "backward()" in f.message]
-        return f"The model runs, but not correctly: {silent[0].message}; {silent[0].fix}." if silent else ""
+        if silent:
+            return f"The model runs, but not correctly: {silent[0].message}; {silent[0].fix}."
+        converted = " once model_check.cure has converted it" if value["cure"] and not value["misfits"] else ""
+        return f"The model takes the batch{converted}{', with warnings' if found else ''}."
     who = "The loss does not take the labels" if value["accepted"] else "The model does not take the batch"
     who = "The model could not be made" if value["ran"] == "not made" else who
-    cure = " Fix: model_check.cure, the code with which it ran." if value["cure"] is not None else ""
+    fix = errors[0].fix if value["misfits"] else ""  # else the error, or what the batch holds, says it at more length
+    fix = "model_check.cure, the code with which it ran" if fix.startswith(APPLY) else fix
     said = errors[0].message
-    for known in ("the target: ", "the batch: ", REJECTS):  # which the sentence says already
+    for known in ("the target: ", "the batch: ", REJECTS, CALL_RAISES):  # which the sentence says already
         said = said.removeprefix(known)
     more = f" {number(len(errors) - 1, 'further difference')} in findings." if len(errors) > 1 else ""
-    return f"{who}: {said.rstrip('.')}.{more}{cure}"
+    return f"{who}: {said.rstrip('.')}.{more}{f' Fix: {fix}.' if fix else ''}"
 
 
 def _words(f: dict[str, Any]) -> str:

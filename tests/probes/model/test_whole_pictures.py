@@ -1,0 +1,162 @@
+"""Pictures that a model gives back, compares with each other, standardizes itself, or takes in lists."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from dataloader_expert.advice.batch_size import limit
+from dataloader_expert.facts import Facts
+from dataloader_expert.probes.model.declared import declared
+from dataloader_expert.probes.model.expected import expects
+from dataloader_expert.probes.model.misfits import judged
+from dataloader_expert.probes.model.verdict import Verdict
+
+N = 6
+MEAN, STD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
+
+
+def verdict(model: Any, batch: Any) -> Verdict:
+    return judged(model, batch, None, declared(model), seconds=60, n=N, guessed=True)
+
+
+def said(found: Verdict) -> list[tuple[str, str, bool]]:
+    return [(m.code, m.field, m.runs) for m in found.misfits]
+
+
+class Halving(nn.Module):
+    """An autoencoder that halves height and width twice; ``scale``: how many times as large its output is."""
+
+    def __init__(self, scale: int = 1) -> None:
+        super().__init__()
+        self.down = nn.Sequential(nn.Conv2d(1, 4, 3, 2, 1), nn.ReLU(), nn.Conv2d(4, 4, 3, 2, 1))
+        self.up = nn.Sequential(nn.ConvTranspose2d(4, 4, 2, 2), nn.ConvTranspose2d(4, 1, 2 * scale, 2 * scale))
+
+    def forward(self, x: torch.Tensor) -> Any:
+        return self.up(self.down(x))
+
+
+@pytest.mark.parametrize("labelled", [False, True])
+@pytest.mark.parametrize(
+    ("side", "scale", "told"),
+    [(30, 1, [("shape-mismatch", True)]), (32, 1, []), (32, 2, []), (30, 2, [])],
+)
+def test_what_is_given_back_has_the_same_size(side: int, scale: int, told: list[Any], labelled: bool) -> None:
+    """Seen: an autoencoder that makes 32 x 32 of 30 x 30 was accepted without a word; one that enlarges is meant to."""
+    x = torch.rand(N, 1, side, side)
+    found = verdict(Halving(scale), [x, torch.arange(N) % 2] if labelled else x)
+    assert [(m.code, m.runs) for m in found.misfits] == told
+    assert found.accepted
+
+
+class Siamese(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.Sequential(nn.Conv2d(1, 4, 3), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(4, 16))
+
+    def forward(self, one: torch.Tensor, other: torch.Tensor) -> Any:
+        return self.layers(one), self.layers(other)
+
+
+@pytest.mark.parametrize("shape", [(N, 1), (N,)])
+def test_embeddings_of_two_inputs_are_no_classes(shape: tuple[int, ...]) -> None:
+    """Seen: that the loss takes labels of another shape, where a contrastive loss compares the embeddings with each other."""
+    x = torch.rand(N, 1, 12, 12)
+    assert said(verdict(Siamese(), [x, x.flip(0), torch.ones(shape)])) == []
+
+
+class Standardizing(nn.Module):
+    def __init__(self, names: tuple[str, str]) -> None:
+        super().__init__()
+        self.names = names
+        for name, values in zip(names, (MEAN, STD), strict=True):
+            self.register_buffer(name, torch.tensor(values).view(3, 1, 1))
+        self.layers = nn.Sequential(nn.Conv2d(3, 4, 3), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(4, 3))
+
+    def forward(self, x: torch.Tensor) -> Any:
+        mean, std = (getattr(self, name) for name in self.names)
+        return self.layers((x - mean) / std)
+
+
+@pytest.mark.parametrize("names", [("pixel_mean", "pixel_std"), ("image_mean", "image_std"), ("mean", "std")])
+@pytest.mark.parametrize("inside", [False, True])
+def test_pictures_that_are_standardized_twice(names: tuple[str, str], inside: bool) -> None:
+    """Seen: only of a model that calls them mean and std itself."""
+    model: Any = Standardizing(names)
+    model = nn.Sequential(model, nn.ReLU()) if inside else model
+    x, y = torch.rand(N, 3, 16, 16), torch.arange(N) % 3
+    mean, std = (torch.tensor(v).view(3, 1, 1) for v in (MEAN, STD))
+    assert said(verdict(model, [x, y])) == []
+    assert said(verdict(model, [(x - mean) / std, y])) == [("value-range-mismatch", "0", False)]
+
+
+class Running(nn.Module):
+    """A part that standardizes the measures of a series."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.mean, self.std = torch.full((5,), 0.5), torch.full((5,), 0.2)
+        self.layer = nn.Linear(5, 2)
+
+    def forward(self, x: torch.Tensor) -> Any:
+        return self.layer(x)[:, -1]
+
+
+def test_measures_of_a_series_are_no_pictures() -> None:
+    assert declared(nn.Sequential(Running())) is None
+    assert said(verdict(nn.Sequential(Running()), [torch.randn(N, 7, 5) * 9, torch.arange(N) % 2])) == []
+
+
+class Detector(nn.Module):
+    """Takes lists, and targets in training mode alone."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Conv2d(3, 4, 3)
+
+    def forward(self, images: Any, targets: Any = None) -> Any:
+        found = [self.layer(image[None]).mean((2, 3)) for image in images]
+        if not self.training:
+            return [{"boxes": one} for one in found]
+        return sum(
+            (one - t["boxes"].mean(0)).abs().sum() + t["labels"].sum() for one, t in zip(found, targets, strict=True)
+        )
+
+
+@pytest.mark.parametrize("stacked", [False, True])
+def test_targets_in_one_dictionary(stacked: bool) -> None:
+    """Seen: "string indices must be integers", of what the default collate function makes of an image and its boxes."""
+    images = [torch.rand(3, 9 + i * (not stacked), 9) for i in range(N)]
+    lengths = torch.tensor([1, 2] * (N // 2))
+    target = {"boxes": torch.rand(N, 2, 4), "boxes_lengths": lengths, "labels": torch.ones(N, 2, dtype=torch.int64)}
+    found = verdict(Detector(), [torch.stack(images) if stacked else images, target])
+    assert said(found) == [("shape-mismatch", "0" if stacked else "1.boxes", False)]
+    assert found.way is not None and "targets" in found.way.code()
+
+
+class Codes(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.tables = nn.ModuleList(nn.Embedding(n, 2) for n in (4, 6))
+        self.head = nn.Linear(4, 2)
+
+    def forward(self, x: torch.Tensor) -> Any:
+        return self.head(torch.cat([table(x[:, i]) for i, table in enumerate(self.tables)], 1))
+
+
+def test_each_column_has_its_own_table() -> None:
+    """Seen: that all codes are to be below the size of the first column's table."""
+    batch = [torch.tensor([[i % 4, i] for i in range(N)]), torch.arange(N) % 2]
+    found = verdict(Codes(), batch)
+    assert found.accepted
+    assert "column 0 below 4, column 1 below 6" in expects(Codes(), found.way, batch, N)
+
+
+@pytest.mark.parametrize("device", [None, 16_000_000_000])
+def test_a_limit_without_a_step_says_what_it_leaves_out(device: int | None) -> None:
+    """Seen: host memory as what limits a batch, where the time ended before a step of the model was traced."""
+    assert "device memory may allow less" in limit(Facts(()), 1 << 34, device, 0.1, model=True)["limited_by"]
+    assert "may allow less" not in limit(Facts(()), 1 << 34, device, 0.1)["limited_by"]
