@@ -15,12 +15,14 @@ from torch.utils.data import ConcatDataset, Dataset, Subset
 from dataloader_expert.advice.descriptors import growing
 from dataloader_expert.advice.own_cache import grows, keeps_samples
 from dataloader_expert.advice.transport import startup
+from dataloader_expert.advice.worker_semantics import by_worker
 from dataloader_expert.facts import Evidence, Fact, Facts
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.probes.base import FIRST, Bench, evidence
 from dataloader_expert.probes.data.layout import SAMPLES
 from dataloader_expert.probes.descriptors import OPEN_FILES
 from dataloader_expert.probes.health.own_cache import GROWS, KEPT, MADE_FIRST, OwnCache
+from dataloader_expert.probes.health.worker_semantics import TWINS
 from dataloader_expert.probes.profile.hotspots import USER_FUNCTIONS
 from dataloader_expert.probes.search.loading import CURRENT
 from dataloader_expert.sources.reference import Reference
@@ -203,6 +205,24 @@ def test_a_cache_that_is_lost_with_each_epoch_is_what_costs_most(
     [found] = keeps_samples(Facts((Fact(KEPT, value, said), Fact(CURRENT, plan, said), Fact(SAMPLES, 160, said))))
     assert found.cost == (None if cost is None else pytest.approx(cost))
     assert ("set persistent_workers=True" in found.fix) is (cost is not None)
+
+
+@pytest.mark.parametrize(
+    ("workers", "persistent", "severity"), [(2, True, "error"), (0, False, "error"), (2, False, "warning")]
+)
+def test_a_cache_of_samples_with_what_was_drawn_for_them_is_told_as_that(
+    workers: int, persistent: bool, severity: str
+) -> None:
+    """Seen: of augmented samples that workers kept, that a sample depends on the worker that reads it, and to open files in each worker."""
+    value = {"attribute": "load", "samples": 8, "first_ms": 14.0, "again_ms": 0.001}
+    plan, said = {"num_workers": workers, "persistent_workers": persistent}, evidence("timed", "a test")
+    twins = {"random": True, "by_worker": True}
+    facts = Facts((Fact(KEPT, value, said), Fact(CURRENT, plan, said), Fact(TWINS, twins, said)))
+    [found] = keeps_samples(facts)
+    assert (found.code, found.severity) == ("dataset-caches-samples", severity)
+    assert "draw random transforms anew" in found.fix and "persistent_workers" not in found.fix
+    assert ("repeats its own in every epoch" in found.message) is (severity == "error")
+    assert not [*by_worker(facts)]
 
 
 @pytest.mark.parametrize("make", [Slow, AFewOnly, Notes, Handles, Counts, Raises, lambda: Slow(3)])
