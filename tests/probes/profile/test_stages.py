@@ -36,3 +36,36 @@ def test_samples_of_workers_that_are_not_forked_are_timed_in_this_process(tmp_pa
     assert {"unattributed", "transform"} & {
         str(f.at["stage"]) for f in said if isinstance(f, Fact) and f.quantity is STAGE
     }
+
+
+OWN = """
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+class Squares(Dataset):
+    def __len__(self):
+        return 256
+
+    def __getitem__(self, index):
+        return torch.ones(64, 64)
+
+class Augmenting(DataLoader):
+    def __iter__(self):
+        for batch in super().__iter__():
+            for _ in range(300):
+                batch = batch.sin()
+            yield batch
+
+def make():
+    return Augmenting(Squares(), batch_size=8, num_workers=1)
+"""
+
+
+def test_what_the_loader_computes_itself_is_no_transfer(tmp_path: Path) -> None:
+    """Seen: "96 % of a sample's time is spent in worker_transfer", of batches that the loader's own __iter__ augmented."""
+    (tmp_path / "own.py").write_text(OWN)
+    ref = SourceRef(f"{tmp_path}/own.py:make", (str(tmp_path),), code=True)
+    bench = Bench(open_source(ref, []), ref, 0, None, lambda at: None, lambda text, share: None)
+    said = [f for f in Stages(most_s=0.3, whole=False).measure(bench) if isinstance(f, Fact) and f.quantity is STAGE]
+    spent = {str(f.at["stage"]): float(f.value["cpu_ms"]) for f in said}
+    assert spent["unattributed"] > spent["worker_transfer"]
