@@ -264,20 +264,20 @@ def stage_facts(served: Serving, timed: list[dict[str, Any]], seen: Seen) -> Ite
                 spent[name].append(((f * (cpu + queue) + g * waits) / n, f * cpu / n, f * queue / n))
     for parts in spent.values():  # a batch that skipped a stage spent no time in it
         parts += [(0.0, 0.0, 0.0)] * (len(timed) - len(parts))
-    own = 0.0
+    computed = 0.0
     if served.current.workers:
         spent["worker_transfer"] = _transfer(seen)
         if served.iterates is not None:
             moved = transport(seen.last, max(1, seen.samples // max(1, seen.batches)))
-            own = max(0.0, _mean(spent["worker_transfer"])[1] - _mean(moved)[1])
-            spent["worker_transfer"] = moved if own else spent["worker_transfer"]
+            computed = max(0.0, _mean(spent["worker_transfer"])[1] - _mean(moved)[1])
+            spent["worker_transfer"] = moved if computed else spent["worker_transfer"]
     for name in ("read", "decode", "transform", "unattributed", "collate", "worker_transfer"):
-        times = spent.get(name, [])
-        if own and name == "unattributed":  # what the loader's own __iter__ computes in the main process
-            times = [(wall + own, cpu + own, queue) for wall, cpu, queue in times or [(0.0, 0.0, 0.0)]]
-        if times:
-            yield stage_fact(name, times, ticks if split and name not in ("collate", "worker_transfer") else None)
-    total = own + sum(_mean(spent[name])[1] + _blocked(spent[name]) for name in spent)
+        taken = spent.get(name, [])
+        if computed and name == "unattributed":  # what the loader's own __iter__ computes in the main process
+            taken = [(wall + computed, cpu + computed, queue) for wall, cpu, queue in taken or [(0.0, 0.0, 0.0)]]
+        if taken:
+            yield stage_fact(name, taken, ticks if split and name not in ("collate", "worker_transfer") else None)
+    total = computed + sum(_mean(spent[name])[1] + _blocked(spent[name]) for name in spent)
     if looked or served.ours:  # also where all that was seen is collating
         stacks = weighed(namer, looked, seconds_of(spent), total)
         ticked, columns = sum(t.running + t.blocked for t in looked), [tick.columns for tick in looked]
