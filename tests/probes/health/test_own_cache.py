@@ -21,6 +21,7 @@ from dataloader_expert.plan import SourceRef
 from dataloader_expert.probes.base import FIRST, Bench, evidence
 from dataloader_expert.probes.data.layout import SAMPLES
 from dataloader_expert.probes.descriptors import OPEN_FILES
+from dataloader_expert.probes.health import own_cache
 from dataloader_expert.probes.health.own_cache import GROWS, KEPT, MADE_FIRST, OwnCache
 from dataloader_expert.probes.health.worker_semantics import TWINS
 from dataloader_expert.probes.profile.hotspots import USER_FUNCTIONS
@@ -320,3 +321,18 @@ def test_what_each_worker_makes_for_itself_is_told_without_starting_any() -> Non
         in found.message
     )
     assert "in every epoch" in found.message and "__init__" in found.fix
+
+
+@pytest.mark.parametrize(("first_s", "told"), [(5.0, True), (12.0, False)])
+def test_a_second_sample_tells_what_a_long_first_one_made(
+    monkeypatch: pytest.MonkeyPatch, first_s: float, told: bool
+) -> None:
+    """Seen: a vocabulary that each worker loaded for six seconds in each epoch, of which nothing was said: no other sample was read after it."""
+    took = iter([first_s, 0.01])
+    monkeypatch.setattr(own_cache, "_read", lambda dataset, index: (next(took), dataset[index]))
+    source = reference(LoadsLate())
+    source.iterable = False
+    ref = SourceRef("made.py:made", (), code=True)
+    bench = Bench(source, ref, 0, time.monotonic() + 30, lambda index: None, lambda message, share: None, cpus=2)
+    found = [said for said in OwnCache().measure(bench) if isinstance(said, Fact) and said.quantity is MADE_FIRST]
+    assert bool(found) is told
