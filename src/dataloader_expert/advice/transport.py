@@ -128,7 +128,9 @@ def transport(facts: Facts) -> Iterator[Finding]:
     if fact.value["workers"] and bytes_ >= 4 << 20 and tensors < 8 and copied >= 0.2 * max(each, copied):
         text = f"writing a batch of {bytes_ / 1e6:.0f} MB to fresh shared memory takes a worker about {copied:.0f} ms,"
         text += f" loading its samples {each:.0f} ms"
-        fix = "send uint8 and convert on the device, crop or resize earlier, or load in the main process"
+        fix = "send uint8 and convert on the device, or crop or resize earlier"
+        if best is not None and not best["settings"]["num_workers"]:
+            fix += ", or load in the main process, as recommended"
         most, where = carried.get("largest"), []
         if most is not None:
             text += f"; `{escaped(most['path'] or 'the batch')}` (shape {most['shape']}) has {min(1.0, most['bytes'] / max(1, bytes_)):.0%} of its bytes"
