@@ -113,8 +113,9 @@ def transport(facts: Facts) -> Iterator[Finding]:
         return  # what is sent is the storages behind the tensors
     each = batch_ms(facts)
     tensors, bytes_ = fact.value["tensors"], fact.value["bytes"]
-    _, best = settings(facts)
-    sends = fact.value["workers"] or (best is not None and best["settings"]["num_workers"])
+    current, best = settings(facts)
+    plans = [current, best and best["settings"]]
+    sends = fact.value["workers"] or any(plan["num_workers"] for plan in plans if plan is not None)
     if (
         sends
         and facts.find(PACKED) is None
