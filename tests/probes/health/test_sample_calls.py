@@ -30,7 +30,7 @@ from dataloader_expert.probes.profile.statements import lines_with
 from dataloader_expert.sources.registry import open_source
 
 CODE = """
-import copy, json, logging, pickle, sqlite3
+import copy, json, logging, pickle, sqlite3, subprocess
 import h5py
 from json import load as parsed
 from pathlib import Path
@@ -223,6 +223,7 @@ def told(fact: Fact) -> list[tuple[str, str, list[str]]]:
         ),
         ("self.doubled(index) # image", [("doubles", "torch.Tensor.float", ["doubled"])]),
         ("(self.image(index), log.error('read %s', index))[0]", [("logs", "a logger", ["__getitem__"])]),
+        ("subprocess.check_output(['true'])", [("processes", "subprocess.check_output", ["__getitem__"])]),
     ],
     ids=[
         "decoded twice",
@@ -233,6 +234,7 @@ def told(fact: Fact) -> list[tuple[str, str, list[str]]]:
         "converted back as torchvision does",
         "float64",
         "logged",
+        "a process",
     ],
 )
 def test_work_that_is_done_again_or_in_vain_is_noted_with_its_lines(

@@ -86,7 +86,8 @@ READ_METHODS = {
 """Methods that read what the object or their arguments name."""
 NEEDLESS = {
     "copy": {"deepcopy": "copies"},
-    "os": {"fsync": "syncs", "fdatasync": "syncs"},
+    "os": {"fsync": "syncs", "fdatasync": "syncs", "system": "processes"},
+    "subprocess": dict.fromkeys(("run", "call", "check_call", "check_output", "getoutput"), "processes"),
     "gc": {"collect": "collects"},
     "builtins": {"print": "logs"},
 }

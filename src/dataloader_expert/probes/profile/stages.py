@@ -23,7 +23,7 @@ from dataloader_expert.probes.profile.avoidable import avoidable
 from dataloader_expert.probes.profile.hotspots import hotspot_facts, unseen, weighed
 from dataloader_expert.probes.profile.instrumentation import Watch, watching
 from dataloader_expert.probes.profile.readers import readers
-from dataloader_expert.probes.profile.rereads import NONDETERMINISTIC, same_twice, slow_samples
+from dataloader_expert.probes.profile.rereads import NONDETERMINISTIC, as_many_threads, same_twice, slow_samples
 from dataloader_expert.probes.profile.sampling_profiler import Tick, Ticker
 from dataloader_expert.probes.profile.stage import STAGE, stage_fact
 from dataloader_expert.probes.profile.stage_classifier import Namer, is_overhead, place_of
@@ -114,7 +114,8 @@ class Stages(Probe):
             first = _each(line for line in seen.lines if not line["timed"])
             doubtful = [i for line in seen.lines if not line["timed"] for i in line["slow"]]
             trials = [(t, i) for t, i in bench.facts.value(SLOWEST, [])]
-            yield from slow_samples(bench, served, each, first, doubtful, trials)
+            with as_many_threads(plan.workers):
+                yield from slow_samples(bench, served, each, first, doubtful, trials)
         per = sum(t for t, _ in each) / len(each) if each else served.batch_s / size
         if bench.source.iterable:
             yield Fact(NONDETERMINISTIC, None, evidence("derived", "stages"))
