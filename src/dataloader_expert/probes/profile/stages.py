@@ -17,6 +17,7 @@ from dataloader_expert.facts import Fact, Quantity, Unknown
 from dataloader_expert.plan import in_flight
 from dataloader_expert.probes.base import LOADER_FAILED, SLOWEST, Bench, Observation, Probe, evidence, too_many
 from dataloader_expert.probes.batch_parts import flat
+from dataloader_expert.probes.carried import tensors_in
 from dataloader_expert.probes.clocks import StolenClock, apart, now, since
 from dataloader_expert.probes.descriptors import OPEN_FILES
 from dataloader_expert.probes.profile.avoidable import avoidable
@@ -183,7 +184,6 @@ def stolen_apart(lines: list[dict[str, Any]], rate: float) -> list[dict[str, Any
 def _batches(served: Serving, plan: Any, seen: Seen, watch: Watch) -> Iterator[None]:
     """Batches of one epoch after another. A built-in source drops what it decoded, so that each epoch is like the
     first."""
-    import torch
 
     from dataloader_expert.loaders.building import release
 
@@ -206,11 +206,12 @@ def _batches(served: Serving, plan: Any, seen: Seen, watch: Watch) -> Iterator[N
                 seen.last = batch
                 if seen.batches or got > 1:
                     seen.received_s += busy
-                leaves = [v for _, v in flat(batch) if isinstance(v, torch.Tensor)]
+                # torch sends each by itself, however deep it lies
+                tensors = [tensor for _, tensor in tensors_in(batch)]
                 texts = [v for _, v in flat(batch) if isinstance(v, list | tuple)]
-                seen.bytes += sum(t.numel() * t.element_size() for t in leaves)
+                seen.bytes += sum(t.numel() * t.element_size() for t in tensors)
                 seen.bytes += sum(len(x) if isinstance(x, str | bytes) else 8 for v in texts for x in v)
-                seen.tensors = len(leaves)
+                seen.tensors = len(tensors)
                 seen.batches += 1
                 seen.samples += served.count(batch)
                 yield
