@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from dataloader_expert.advice.transport import iterating, main_busy
 from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.plan import SourceRef
-from dataloader_expert.probes.base import Bench
+from dataloader_expert.probes.base import Bench, evidence
 from dataloader_expert.probes.descriptors import OPEN_FILES
+from dataloader_expert.probes.health.static_checks import SETTINGS
 from dataloader_expert.probes.profile.stage import STAGE
-from dataloader_expert.probes.profile.stages import RECEIVING, Stages
+from dataloader_expert.probes.profile.stages import OWN_ITER, RECEIVING, Stages
+from dataloader_expert.probes.search.loading import CURRENT
 from dataloader_expert.sources.registry import open_source
 
 CODE = """
@@ -67,9 +70,14 @@ def test_what_the_loader_computes_itself_is_no_transfer(tmp_path: Path) -> None:
     (tmp_path / "own.py").write_text(OWN)
     ref = SourceRef(f"{tmp_path}/own.py:make", (str(tmp_path),), code=True)
     bench = Bench(open_source(ref, []), ref, 0, None, lambda at: None, lambda text, share: None)
-    said = [f for f in Stages(most_s=0.3, whole=False).measure(bench) if isinstance(f, Fact) and f.quantity is STAGE]
-    spent = {str(f.at["stage"]): float(f.value["cpu_ms"]) for f in said}
-    assert spent["unattributed"] > spent["worker_transfer"]
+    facts = Facts(tuple(f for f in Stages(most_s=0.3).measure(bench) if isinstance(f, Fact)))
+    sent = facts.find(STAGE, stage="worker_transfer")
+    assert sent is not None and facts.value(OWN_ITER) > 8 * sent.value["cpu_ms"]
+    plan = Fact(CURRENT, {"num_workers": 2}, evidence("declared", "a test"))
+    known = Facts((*facts, plan, Fact(SETTINGS, {"iterates": "Augmenting"}, plan.evidence)))
+    [found] = iterating(known)
+    assert found.code == "main-process-busy" and "`Augmenting.__iter__`" in found.message
+    assert not [*main_busy(known)]
 
 
 NESTED = """

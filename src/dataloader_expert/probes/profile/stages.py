@@ -35,6 +35,7 @@ OVERHEAD = Quantity("overhead", "", "CPU time of the measurement itself as a sha
 READING = Quantity("reading", "", "bytes read by the loading process and bytes delivered, per sample")
 COSTS = Quantity("sample_costs", "s", "pairs of CPU and blocked seconds of single samples, in turn")
 RECEIVING = Quantity("receiving", "", "a batch as the main process receives it: CPU seconds, bytes, tensors, samples")
+OWN_ITER = Quantity("own_iter", "ms", "what the loader's own __iter__ computes for a batch, in the main process")
 PULSES = Quantity(
     "pulses",
     "s",
@@ -184,7 +185,6 @@ def stolen_apart(lines: list[dict[str, Any]], rate: float) -> list[dict[str, Any
 def _batches(served: Serving, plan: Any, seen: Seen, watch: Watch) -> Iterator[None]:
     """Batches of one epoch after another. A built-in source drops what it decoded, so that each epoch is like the
     first."""
-
     from dataloader_expert.loaders.building import release
 
     loader = served.loader(plan)
@@ -266,20 +266,17 @@ def stage_facts(served: Serving, timed: list[dict[str, Any]], seen: Seen) -> Ite
                 spent[name].append(((f * (cpu + queue) + g * waits) / n, f * cpu / n, f * queue / n))
     for parts in spent.values():  # a batch that skipped a stage spent no time in it
         parts += [(0.0, 0.0, 0.0)] * (len(timed) - len(parts))
-    computed = 0.0
     if served.current.workers:
         spent["worker_transfer"] = _transfer(seen)
-        if served.iterates is not None:
-            moved = transport(seen.last, max(1, seen.samples // max(1, seen.batches)))
-            computed = max(0.0, _mean(spent["worker_transfer"])[1] - _mean(moved)[1])
-            spent["worker_transfer"] = moved if computed else spent["worker_transfer"]
+        if served.iterates is not None:  # what it computes itself is no transfer
+            size, received = max(1, seen.samples // max(1, seen.batches)), _mean(spent["worker_transfer"])[1]
+            spent["worker_transfer"] = min(spent["worker_transfer"], transport(seen.last, size), key=_mean)
+            computed = received - _mean(spent["worker_transfer"])[1]
+            yield Fact(OWN_ITER, round(1e3 * computed * size, 3), evidence("timed", "stages", seen=seen.batches))
     for name in ("read", "decode", "transform", "unattributed", "collate", "worker_transfer"):
-        taken = spent.get(name, [])
-        if computed and name == "unattributed":  # what the loader's own __iter__ computes in the main process
-            taken = [(wall + computed, cpu + computed, queue) for wall, cpu, queue in taken or [(0.0, 0.0, 0.0)]]
-        if taken:
-            yield stage_fact(name, taken, ticks if split and name not in ("collate", "worker_transfer") else None)
-    total = computed + sum(_mean(spent[name])[1] + _blocked(spent[name]) for name in spent)
+        if spent.get(name):
+            yield stage_fact(name, spent[name], ticks if split and name not in ("collate", "worker_transfer") else None)
+    total = sum(_mean(spent[name])[1] + _blocked(spent[name]) for name in spent)
     if looked or served.ours:  # also where all that was seen is collating
         stacks = weighed(namer, looked, seconds_of(spent), total)
         ticked, columns = sum(t.running + t.blocked for t in looked), [tick.columns for tick in looked]
