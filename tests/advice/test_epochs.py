@@ -15,7 +15,7 @@ from dataloader_expert.advice.transport import epoch_start, startup
 from dataloader_expert.facts import Evidence, Fact, Facts, Quantity
 from dataloader_expert.probes.data.layout import SAMPLES
 from dataloader_expert.probes.health.sample_calls import SAMPLE_CALLS
-from dataloader_expert.probes.health.static_checks import LENGTH, ORDER, ORDER_DRAWN
+from dataloader_expert.probes.health.static_checks import LENGTH, ORDER, ORDER_DRAWN, WEIGHTS
 from dataloader_expert.probes.health.worker_resources import COUNTS
 from dataloader_expert.probes.profile.readers import READERS
 from dataloader_expert.probes.profile.stage import STAGE
@@ -90,6 +90,17 @@ def test_a_pause_that_the_sampler_does_not_take_is_not_laid_to_it(drawn_s: float
     facts = epochs(1.0, 1.05)
     facts.add(Fact(ORDER_DRAWN, drawn_s, SEEN))
     assert codes_of(facts, epoch_start) == codes
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_weighted_draw_has_a_cure_of_its_own(weighted: bool) -> None:
+    """Seen: of a WeightedRandomSampler over 3,000,000 weights, the advice to use torch.randperm."""
+    facts = epochs(1.0, 1.05)
+    facts.add(Fact(ORDER_DRAWN, 0.9, SEEN))
+    if weighted:
+        facts.add(Fact(WEIGHTS, 3_000_000, SEEN))
+    [found] = epoch_start(facts)
+    assert ("WeightedSampler" in found.fix, "randperm" in found.fix) == (weighted, not weighted)
 
 
 def test_workers_without_samples_are_counted() -> None:

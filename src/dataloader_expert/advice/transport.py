@@ -17,7 +17,7 @@ from dataloader_expert.probes.experiments.packing import PACKED
 from dataloader_expert.probes.first_use import FIRST_USE
 from dataloader_expert.probes.health.batch_storages import CARRIED, LEAST_UNUSED
 from dataloader_expert.probes.health.own_cache import MADE_FIRST
-from dataloader_expert.probes.health.static_checks import ORDER_DRAWN, ORDER_PACE, SETTINGS
+from dataloader_expert.probes.health.static_checks import ORDER_DRAWN, ORDER_PACE, SETTINGS, WEIGHTS
 from dataloader_expert.probes.model.batch import BATCH
 from dataloader_expert.probes.profile.stage import STAGE
 from dataloader_expert.probes.profile.stages import OWN_ITER, RECEIVING
@@ -246,6 +246,8 @@ def epoch_start(facts: Facts) -> Iterator[Finding]:
         fix = "draw the order faster (torch.randperm, numpy)"
         if drawn >= 0.5 * fact.value:
             text += "the sampler takes that long to draw its order"
+            if facts.find(WEIGHTS) is not None:
+                fix = "use dataloader_expert.samplers.WeightedSampler, which draws an epoch several times as fast"
         else:
             text += "the sampler draws its order, or the stream opens its source"
             fix += ", or keep the connection or file open between epochs"
