@@ -3,12 +3,10 @@ yields lists, as torch's documentation shows for reading in bulk. It may take no
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from torch.utils.data import DataLoader, RandomSampler, SequentialSampler
-
-SINGLE = (SequentialSampler, RandomSampler)
-"""Samplers that yield single indices."""
+if TYPE_CHECKING:
+    from torch.utils.data import DataLoader
 
 
 class InLists:
@@ -43,8 +41,13 @@ class InLists:
 
 def indexed(loader: DataLoader[Any]) -> Any:
     """The loader's dataset, which takes single indices."""
-    if loader.batch_size is not None or loader.batch_sampler is not None or isinstance(loader.sampler, SINGLE):
-        return loader.dataset
-    if not hasattr(loader.dataset, "__getitem__"):
+    from torch.utils.data import RandomSampler, SequentialSampler
+
+    alone = loader.batch_size is not None or loader.batch_sampler is not None
+    if (
+        alone
+        or isinstance(loader.sampler, RandomSampler | SequentialSampler)
+        or not hasattr(loader.dataset, "__getitem__")
+    ):
         return loader.dataset
     return InLists(loader.dataset) if isinstance(next(iter(loader.sampler), None), list) else loader.dataset
