@@ -14,7 +14,8 @@ from dataloader_expert.advice.surroundings import bandwidth
 from dataloader_expert.advice.transport import epoch_start, startup
 from dataloader_expert.facts import Evidence, Fact, Facts, Quantity
 from dataloader_expert.probes.data.layout import SAMPLES
-from dataloader_expert.probes.health.static_checks import LENGTH, ORDER, ORDER_DRAWN
+from dataloader_expert.probes.health.sample_calls import SAMPLE_CALLS
+from dataloader_expert.probes.health.static_checks import LENGTH, ORDER, ORDER_DRAWN, WEIGHTS
 from dataloader_expert.probes.health.worker_resources import COUNTS
 from dataloader_expert.probes.profile.readers import READERS
 from dataloader_expert.probes.profile.stage import STAGE
@@ -91,6 +92,17 @@ def test_a_pause_that_the_sampler_does_not_take_is_not_laid_to_it(drawn_s: float
     assert codes_of(facts, epoch_start) == codes
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_weighted_draw_has_a_cure_of_its_own(weighted: bool) -> None:
+    """Seen: of a WeightedRandomSampler over 3,000,000 weights, the advice to use torch.randperm."""
+    facts = epochs(1.0, 1.05)
+    facts.add(Fact(ORDER_DRAWN, 0.9, SEEN))
+    if weighted:
+        facts.add(Fact(WEIGHTS, 3_000_000, SEEN))
+    [found] = epoch_start(facts)
+    assert ("WeightedSampler" in found.fix, "randperm" in found.fix) == (weighted, not weighted)
+
+
 def test_workers_without_samples_are_counted() -> None:
     """B7: how many of the present workers have nothing to do, and how many do."""
     [found] = idle(facts_of((IDLE, 5, {"workers": 8})))
@@ -104,6 +116,15 @@ def test_images_that_are_shrunk_are_not_read_in_vain(decoded: float, told: list[
     reading = {"amplification": 6.0, "bytes_read_per_sample": 77_000.0, "bytes_delivered_per_sample": 12_800.0}
     counts = {"decoded_pixels": 4096 * decoded, "used_pixels": 4096.0}
     assert codes_of(facts_of((READING, reading, {}), (COUNTS, counts, {})), amplification) == told
+
+
+@pytest.mark.parametrize(("times", "told"), [(4.67, []), (2.0, ["read-amplification"])])
+def test_what_a_sample_reads_several_times_is_not_too_much_of_it(times: float, told: list[str]) -> None:
+    """Seen: arrays of an NPZ file that each sample read four times, told first as 6 times the bytes, with memory-mapping as the cure."""
+    reading = {"amplification": 5.6, "bytes_read_per_sample": 170_489.0, "bytes_delivered_per_sample": 30_400.0}
+    again = {"kind": "twice", "name": "numpy", "file": "", "times": times}
+    facts = facts_of((READING, reading, {}), (SAMPLE_CALLS, {"work": [again], "scans": []}, {}))
+    assert codes_of(facts, amplification) == told
 
 
 def test_reading_too_much_costs_what_reading_takes() -> None:

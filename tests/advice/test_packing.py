@@ -13,6 +13,7 @@ from dataloader_expert.probes.experiments.packing import PACKED
 from dataloader_expert.probes.model.batch import BATCH
 from dataloader_expert.probes.profile.stage import STAGE
 from dataloader_expert.probes.profile.stages import RECEIVING
+from dataloader_expert.probes.search.loading import CURRENT
 
 RECEIVED = {"main_s": 0.003, "bytes": 4096.0, "tensors": 40, "samples": 16.0, "workers": 2}
 
@@ -39,10 +40,23 @@ def test_many_small_tensors_are_told_by_the_run_where_there_was_one(gain: Any, p
     assert all(("2.40 times" in f.message) == (by == "packed") for f in told)
 
 
-def test_without_workers_nothing_is_sent() -> None:
-    """Seen: what tensors cost to send from a worker was a warning where there was none, at present and as recommended."""
+@pytest.mark.parametrize(("workers", "codes"), [(0, []), (2, ["many-small-tensors"])])
+def test_without_workers_nothing_is_sent(workers: int, codes: list[str]) -> None:
+    """Seen: what tensors cost to send from a worker was a warning where there was none, at present and as recommended; and nothing was said
+    of 1,920 tensors whose workers delivered too late to be observed."""
     timed = Evidence("timed", "a test")
+    plan = {
+        "num_workers": workers,
+        "prefetch_factor": 2,
+        "persistent_workers": True,
+        "in_order": True,
+        "batch_size": 16,
+    }
     known = Facts(
-        (Fact(RECEIVING, {**RECEIVED, "workers": 0}, timed), *(f for f in facts(None) if f.quantity is not RECEIVING))
+        (
+            Fact(RECEIVING, {**RECEIVED, "workers": 0}, timed),
+            Fact(CURRENT, plan, timed),
+            *(f for f in facts(None) if f.quantity is not RECEIVING),
+        )
     )
-    assert list(transport(known)) == []
+    assert [f.code for f in transport(known)] == codes

@@ -51,7 +51,7 @@ ONCE = "once in each worker, on first use"
 KINDS = {
     "copies": ("copying objects", "copy only what is changed, or nothing"),
     "processes": (
-        "starting processes",
+        "starting processes and waiting for them",
         "do their work in the worker itself with a library, or once for all samples beforehand",
     ),
     "threads": ("starting threads", f"create the pool {ONCE}, or use a plain loop: workers already run in parallel"),

@@ -11,6 +11,7 @@ from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Facts, in_bytes
 from dataloader_expert.probes.data.layout import SAMPLES
 from dataloader_expert.probes.health.own_cache import GROWS, KEPT
+from dataloader_expert.probes.health.worker_semantics import TWINS
 from dataloader_expert.probes.profile.stages import MEMORY_GROWTH
 from dataloader_expert.probes.search.loading import CURRENT
 
@@ -21,6 +22,7 @@ WIDE = 2.0
 """How many times the bytes of what it shows the memory is that an entry keeps if that is told."""
 BOUND = "keep no samples, or limit how many each worker keeps (functools.lru_cache(maxsize=N) around the function that reads one)"
 KEPT_ON = "set persistent_workers=True, so that each worker keeps its cache between epochs"
+UNDRAWN = "cache what is read and decoded, and draw random transforms anew each time after that"
 COPY = "keep copies: tensor.clone(), array.copy()"
 
 
@@ -40,7 +42,13 @@ def keeps_samples(facts: Facts) -> Iterator[Finding]:
     each = max(1e3 * grown, v.get("memory_bytes", 0) / v["samples"])  # what grows may be measured once a cache is full
     size = each * samples
     rates = "the rates measured here include cached samples"
-    workers = 0 if current is None else current.value["num_workers"]
+    plan = {"num_workers": 0, "persistent_workers": False} if current is None else current.value
+    workers = plan["num_workers"]
+    drawn = facts.value(TWINS, {"by_worker": False})["by_worker"]
+    if drawn and (not workers or plan["persistent_workers"]):
+        text += ". They are kept after their random transforms: two processes keep different versions of a sample, and each repeats its own"
+        yield finding("dataset-caches-samples", "error", f"{text} in every epoch; {rates}", fact, UNDRAWN, places)
+        return
     if current is None or not workers:
         fix = f"before you add workers, {BOUND}; {shared(size)}"
         fix = f"{COPY}; {fix}" if wide else fix
@@ -55,6 +63,8 @@ def keeps_samples(facts: Facts) -> Iterator[Finding]:
     fix, lost = f"{BOUND}; {shared(size)}", None
     if not current.value["persistent_workers"] and 0 < held < TOLD_BYTES:  # a cache that is worth keeping
         fix, lost = f"{shared(size)}; or {KEPT_ON}", saved(v["first_ms"] / max(1e-6, v["again_ms"]))
+    if drawn:  # a cache that is kept would repeat what was drawn
+        fix, lost = UNDRAWN, None
     fix = f"{COPY}; {fix}" if wide else fix
     yield finding("dataset-caches-samples", "warning", f"{text}; {rates}", [fact, current], fix, places, cost=lost)
 

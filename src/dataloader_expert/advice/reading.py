@@ -92,8 +92,8 @@ def amplification(facts: Facts) -> Iterator[Finding]:
         return  # told with its columns
     if facts.value(SAMPLE_CALLS, {"scans": []})["scans"]:
         return  # a query reads the whole table, which is told with its line
-    known = [work for work in facts.value(SAMPLE_CALLS, {"work": []})["work"] if work["file"]]
-    if any(work["kind"] in ("same", "chunks") for work in known):
+    works = facts.value(SAMPLE_CALLS, {"work": []})["work"]
+    if any(work["kind"] in ("same", "chunks") and work["file"] for work in works):
         return  # so is what every sample reads again, or decompresses in vain
     if child_processes(facts):
         return  # what is read comes from the processes that samples start, not from storage
@@ -103,6 +103,8 @@ def amplification(facts: Facts) -> Iterator[Finding]:
     _, pixels = pixels_of(facts)
     if pixels and pixels["decoded_pixels"] >= 0.5 * ratio * pixels["used_pixels"] > 0:
         return  # images are shrunk, which is told by their pixels
+    if any(work["kind"] == "twice" and 2 * work["times"] >= ratio for work in works):
+        return  # so is what a sample reads several times
     if ratio >= 4:
         text = f"{fact.value['bytes_read_per_sample']:,.0f} bytes are read for each sample of "
         text += f"{fact.value['bytes_delivered_per_sample']:,.0f} bytes: {ratio:.0f} times what is delivered"

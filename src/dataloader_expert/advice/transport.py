@@ -17,10 +17,10 @@ from dataloader_expert.probes.experiments.packing import PACKED
 from dataloader_expert.probes.first_use import FIRST_USE
 from dataloader_expert.probes.health.batch_storages import CARRIED, LEAST_UNUSED
 from dataloader_expert.probes.health.own_cache import MADE_FIRST
-from dataloader_expert.probes.health.static_checks import ORDER_DRAWN, ORDER_PACE, SETTINGS
+from dataloader_expert.probes.health.static_checks import ORDER_DRAWN, ORDER_PACE, SETTINGS, WEIGHTS
 from dataloader_expert.probes.model.batch import BATCH
 from dataloader_expert.probes.profile.stage import STAGE
-from dataloader_expert.probes.profile.stages import RECEIVING
+from dataloader_expert.probes.profile.stages import OWN_ITER, RECEIVING
 from dataloader_expert.probes.search.loading import CURRENT, REMADE
 from dataloader_expert.probes.search.ordering import ORDERING
 from dataloader_expert.probes.search.trials import EPOCH_START, STARTING, STARTUP, THROUGHPUT, TRIALS
@@ -46,6 +46,9 @@ SPARSE = 0.05
 DRAWING_SHARE, DRAWING_S = 0.125, 1e-4
 """The share of the time that drawing batches may take, of which the double is a warning; and the shortest of a batch that is told."""
 AT_ONCE = "draw the batches of the whole epoch at once, with numpy (argsort, permutation), instead of searching or sorting what is left for each batch"
+INTO_WORKERS = "move what it computes to the collate function or __getitem__, which workers run in parallel"
+ITER_MS = 2.0
+"""The least milliseconds of a batch that a loader's own __iter__ takes if that is told."""
 PACK = "pack fields of one dtype into one tensor"
 
 
@@ -113,8 +116,9 @@ def transport(facts: Facts) -> Iterator[Finding]:
         return  # what is sent is the storages behind the tensors
     each = batch_ms(facts)
     tensors, bytes_ = fact.value["tensors"], fact.value["bytes"]
-    _, best = settings(facts)
-    sends = fact.value["workers"] or (best is not None and best["settings"]["num_workers"])
+    current, best = settings(facts)
+    plans = [current, best and best["settings"]]
+    sends = fact.value["workers"] or any(plan["num_workers"] for plan in plans if plan is not None)
     if (
         sends
         and facts.find(PACKED) is None
@@ -128,7 +132,9 @@ def transport(facts: Facts) -> Iterator[Finding]:
     if fact.value["workers"] and bytes_ >= 4 << 20 and tensors < 8 and copied >= 0.2 * max(each, copied):
         text = f"writing a batch of {bytes_ / 1e6:.0f} MB to fresh shared memory takes a worker about {copied:.0f} ms,"
         text += f" loading its samples {each:.0f} ms"
-        fix = "send uint8 and convert on the device, crop or resize earlier, or load in the main process"
+        fix = "send uint8 and convert on the device, or crop or resize earlier"
+        if best is not None and not best["settings"]["num_workers"]:
+            fix += ", or load in the main process, as recommended"
         most, where = carried.get("largest"), []
         if most is not None:
             text += f"; `{escaped(most['path'] or 'the batch')}` (shape {most['shape']}) has {min(1.0, most['bytes'] / max(1, bytes_)):.0%} of its bytes"
@@ -142,10 +148,24 @@ def transport(facts: Facts) -> Iterator[Finding]:
         yield finding("large-batches-copied", severity, text, [fact, batch], fix, where, cost=share)
 
 
+def iterating(facts: Facts) -> Iterator[Finding]:
+    """B30: the loader's own __iter__ computes longer for a batch than the workers, which share them, take for one."""
+    fact, current = facts.find(OWN_ITER), facts.find(CURRENT)
+    workers = 0 if current is None else current.value["num_workers"]
+    if fact is None or workers < 2:
+        return
+    own, each = fact.value, batch_ms(facts)
+    if own >= ITER_MS and workers * own >= each:
+        text = f"for each batch the main process computes {own:.1f} ms in `{facts.value(SETTINGS, {}).get('iterates')}.__iter__`, "
+        text += f"the {workers} workers {each:.1f} ms for its samples"
+        cost = saved(max(1.0, workers * own / (own + each)))
+        yield finding("main-process-busy", "warning", text, fact, INTO_WORKERS, cost=cost)
+
+
 def main_busy(facts: Facts) -> Iterator[Finding]:
     """B30: the main process computes a quarter of the time although workers do the loading."""
     fact = facts.find(TRIALS)
-    if fact is None:
+    if fact is None or [*iterating(facts)]:
         return
     begins = beginning(facts)
     current, best = settings(facts)
@@ -172,7 +192,7 @@ def main_busy(facts: Facts) -> Iterator[Finding]:
             text += f"in `{own_iter}.__iter__`" if own_iter else "on receiving them"
             fix = "return few large tensors instead of many small ones or nested Python objects"
             if own_iter:
-                fix = "move what it computes to the collate function or __getitem__, which workers run in parallel"
+                fix = INTO_WORKERS
             yield finding("main-process-busy", "warning", text, fact, fix, cost=min(1.0, own / period))
             return
 
@@ -226,6 +246,8 @@ def epoch_start(facts: Facts) -> Iterator[Finding]:
         fix = "draw the order faster (torch.randperm, numpy)"
         if drawn >= 0.5 * fact.value:
             text += "the sampler takes that long to draw its order"
+            if facts.find(WEIGHTS) is not None:
+                fix = "use dataloader_expert.samplers.WeightedSampler, which draws an epoch several times as fast"
         else:
             text += "the sampler draws its order, or the stream opens its source"
             fix += ", or keep the connection or file open between epochs"
@@ -346,4 +368,4 @@ def _once(used: Fact) -> str:
     )
 
 
-RULES: tuple[Rule, ...] = (head_of_line, cheap, transport, main_busy, drawing, epoch_start, startup)
+RULES: tuple[Rule, ...] = (head_of_line, cheap, transport, iterating, main_busy, drawing, epoch_start, startup)

@@ -11,6 +11,7 @@ from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Facts
 from dataloader_expert.probes.health.generators import RESEEDED
+from dataloader_expert.probes.health.own_cache import KEPT
 from dataloader_expert.probes.health.stored_values import DEPENDS, REWRITTEN
 from dataloader_expert.probes.health.worker_semantics import EPOCHS, TWINS
 
@@ -49,8 +50,8 @@ def twins(facts: Facts) -> Iterator[Finding]:
 def by_worker(facts: Facts) -> Iterator[Finding]:
     """A sample that each worker reads alike each time, and another worker otherwise."""
     fact = facts.find(TWINS)
-    if fact is None or not fact.value["by_worker"] or _told_otherwise(facts):
-        return
+    if fact is None or not fact.value["by_worker"] or _told_otherwise(facts) or facts.find(KEPT) is not None:
+        return  # a worker that caches samples repeats what it drew for them, which is told with the cache
     text = (
         "a sample depends on the worker that reads it: two workers read the same sample differently, each consistently"
     )

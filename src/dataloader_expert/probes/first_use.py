@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
@@ -63,23 +64,41 @@ class FirstUse(Probe):
 
 
 def _first(source: Reference, prepared: bool, seconds: float) -> dict[str, Any]:
-    """CPU and waiting seconds of the first sample, and the first module that reading it imported; ``prepared``: in a process like
+    """CPU and waiting seconds of the first sample, and the first library that reading it imported; ``prepared``: in a process like
     the workers that are forked now."""
     if prepared:
         source.as_loaded()
         source.filled().taken_back()
-    known = set(sys.modules)
     queue = QueueClock()
     begun, cpu, queued = time.perf_counter(), time.process_time(), queue.read()
-    if source.iterable:
-        next(iter(source.dataset), None)
-    else:
-        source.dataset[0]
+    with _sought() as sought:
+        if source.iterable:
+            next(iter(source.dataset), None)
+        else:
+            source.dataset[0]
     # waiting for a core that others have is no part of it
     cpu, wall = time.process_time() - cpu, time.perf_counter() - begun - (queue.read() - queued)
-    new = (name for name in sys.modules if name not in known and "." not in name)
+    new = (name for name in sought if name in sys.modules and "." not in name)
     imports = next((name for name in new if name not in sys.stdlib_module_names and not name.startswith("_")), "")
     return {"cpu": min(cpu, wall), "waits": max(0.0, wall - cpu), "imports": imports}
+
+
+@contextmanager
+def _sought() -> Iterator[list[str]]:
+    """The modules that are looked for meanwhile, those that import others first: ``sys.modules`` holds them in the order in which they
+    are complete, and a library after all that it needs."""
+    names: list[str] = []
+
+    class Noting:
+        @staticmethod
+        def find_spec(name: str, *_: Any) -> None:
+            names.append(name)
+
+    sys.meta_path.insert(0, Noting)
+    try:
+        yield names
+    finally:
+        sys.meta_path.remove(Noting)
 
 
 def first_use(bench: Bench) -> tuple[float, float]:

@@ -20,6 +20,7 @@ from dataloader_expert.sources.as_constructed import Made
 from dataloader_expert.sources.base import Source
 from dataloader_expert.sources.kept_blocks import Blocks
 from dataloader_expert.sources.reference import Reference
+from dataloader_expert.sources.users import is_users
 
 MAX_SIDE = 512
 FIT_SHARE, FIT_MOST_S = 0.1, 1.0
@@ -206,6 +207,12 @@ class Serving:
     def whole(self) -> bool:
         """Whether the loader's sampler yields lists of indices and the dataset returns a batch for each: torch builds none."""
         return not self.batched and isinstance(self.first_asked, list | tuple)
+
+    @property
+    def iterates(self) -> str | None:
+        """The class of the user's loader if it iterates by code of theirs, in the main process."""
+        code = getattr(getattr(type(self.user_loader), "__iter__", None), "__code__", None)
+        return type(self.user_loader).__name__ if code is not None and is_users(code.co_filename) else None
 
     @cached_property
     def first_asked(self) -> Any:

@@ -125,8 +125,10 @@ class Reference(Source):
     def _of(self, made: Any, ref: SourceRef) -> None:
         import torch.utils.data as td
 
+        from dataloader_expert.sources.in_lists import indexed
+
         if isinstance(made, td.DataLoader):
-            self.loader, self.dataset = made, made.dataset
+            self.loader, self.dataset = made, indexed(made)
         else:
             self.dataset = made
         if not any(hasattr(self.dataset, name) for name in ("__getitem__", "__iter__")):

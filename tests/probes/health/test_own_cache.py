@@ -15,12 +15,15 @@ from torch.utils.data import ConcatDataset, Dataset, Subset
 from dataloader_expert.advice.descriptors import growing
 from dataloader_expert.advice.own_cache import grows, keeps_samples
 from dataloader_expert.advice.transport import startup
+from dataloader_expert.advice.worker_semantics import by_worker
 from dataloader_expert.facts import Evidence, Fact, Facts
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.probes.base import FIRST, Bench, evidence
 from dataloader_expert.probes.data.layout import SAMPLES
 from dataloader_expert.probes.descriptors import OPEN_FILES
+from dataloader_expert.probes.health import own_cache
 from dataloader_expert.probes.health.own_cache import GROWS, KEPT, MADE_FIRST, OwnCache
+from dataloader_expert.probes.health.worker_semantics import TWINS
 from dataloader_expert.probes.profile.hotspots import USER_FUNCTIONS
 from dataloader_expert.probes.search.loading import CURRENT
 from dataloader_expert.sources.reference import Reference
@@ -205,6 +208,24 @@ def test_a_cache_that_is_lost_with_each_epoch_is_what_costs_most(
     assert ("set persistent_workers=True" in found.fix) is (cost is not None)
 
 
+@pytest.mark.parametrize(
+    ("workers", "persistent", "severity"), [(2, True, "error"), (0, False, "error"), (2, False, "warning")]
+)
+def test_a_cache_of_samples_with_what_was_drawn_for_them_is_told_as_that(
+    workers: int, persistent: bool, severity: str
+) -> None:
+    """Seen: of augmented samples that workers kept, that a sample depends on the worker that reads it, and to open files in each worker."""
+    value = {"attribute": "load", "samples": 8, "first_ms": 14.0, "again_ms": 0.001}
+    plan, said = {"num_workers": workers, "persistent_workers": persistent}, evidence("timed", "a test")
+    twins = {"random": True, "by_worker": True}
+    facts = Facts((Fact(KEPT, value, said), Fact(CURRENT, plan, said), Fact(TWINS, twins, said)))
+    [found] = keeps_samples(facts)
+    assert (found.code, found.severity) == ("dataset-caches-samples", severity)
+    assert "draw random transforms anew" in found.fix and "persistent_workers" not in found.fix
+    assert ("repeats its own in every epoch" in found.message) is (severity == "error")
+    assert not [*by_worker(facts)]
+
+
 @pytest.mark.parametrize("make", [Slow, AFewOnly, Notes, Handles, Counts, Raises, lambda: Slow(3)])
 def test_what_keeps_no_samples_is_not_accused(make: Callable[[], Any]) -> None:
     """Our promise: counters and logs are no caches, and a cache of a few entries keeps no samples for another epoch."""
@@ -300,3 +321,18 @@ def test_what_each_worker_makes_for_itself_is_told_without_starting_any() -> Non
         in found.message
     )
     assert "in every epoch" in found.message and "__init__" in found.fix
+
+
+@pytest.mark.parametrize(("first_s", "told"), [(5.0, True), (12.0, False)])
+def test_a_second_sample_tells_what_a_long_first_one_made(
+    monkeypatch: pytest.MonkeyPatch, first_s: float, told: bool
+) -> None:
+    """Seen: a vocabulary that each worker loaded for six seconds in each epoch, of which nothing was said: no other sample was read after it."""
+    took = iter([first_s, 0.01])
+    monkeypatch.setattr(own_cache, "_read", lambda dataset, index: (next(took), dataset[index]))
+    source = reference(LoadsLate())
+    source.iterable = False
+    ref = SourceRef("made.py:made", (), code=True)
+    bench = Bench(source, ref, 0, time.monotonic() + 30, lambda index: None, lambda message, share: None, cpus=2)
+    found = [said for said in OwnCache().measure(bench) if isinstance(said, Fact) and said.quantity is MADE_FIRST]
+    assert bool(found) is told

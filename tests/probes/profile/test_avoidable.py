@@ -175,7 +175,7 @@ def imported(folder: Path, source: str) -> Iterator[ModuleType]:
     sys.modules["pipeline"] = module
     spec.loader.exec_module(module)
     yield module
-    del sys.modules["pipeline"]
+    sys.modules.pop("pipeline", None)  # of another fixture
 
 
 @pytest.fixture(scope="module")

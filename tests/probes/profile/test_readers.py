@@ -22,6 +22,7 @@ MINE = ("/data/mine.py", 22, "__getitem__")
     [
         ([(f"{NUMPY}/lib/format.py", 870, "read_array"), (f"{NUMPY}/lib/npyio.py", 480, "load")], "npy"),
         ([(f"{STANDARD}/zipfile.py", 1031, "_read1"), (f"{NUMPY}/lib/format.py", 870, "read_array")], "npz"),
+        ([(f"{NUMPY}/lib/format.py", 870, "read_array"), (f"{NUMPY}/lib/npyio.py", 257, "__getitem__")], "npz"),
         ([(f"{PACKAGES}/soundfile.py", 900, "read")], "soundfile"),
         (
             [(f"{NUMPY}/lib/_function_base_impl.py", 3812, "sinc"), (f"{PACKAGES}/scipy/signal/_x.py", 5, "firwin")],

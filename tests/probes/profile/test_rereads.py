@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from dataloader_expert.advice.base import findings_of
 from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.probes.base import Bench
-from dataloader_expert.probes.profile.rereads import share_of_slow, slow_samples, wilson
+from dataloader_expert.probes.profile.rereads import as_many_threads, share_of_slow, slow_samples, wilson
 from dataloader_expert.probes.serving import serving
 from dataloader_expert.sources.registry import open_source
 from tests.making import users
@@ -49,6 +50,15 @@ def test_a_slow_sample_is_told_once(took: Any, first: Any, doubtful: Any, trials
     assert share.value == pytest.approx((7 in came) / len(came))  # what was looked up for its slow batch is no sample
     low, high = share.evidence.interval or (math.nan, math.nan)
     assert low <= share.value < high < 0.2
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_samples_are_read_again_with_as_many_threads_as_before(workers: int) -> None:
+    """Seen: of 148 samples of workers, one that "always takes ten times the median", read again by two threads on a busy machine."""
+    before = torch.get_num_threads()
+    with as_many_threads(workers):
+        assert torch.get_num_threads() == (1 if workers else before)
+    assert torch.get_num_threads() == before
 
 
 def test_a_sample_that_filled_a_cache_for_its_neighbours_is_not_slow() -> None:

@@ -143,6 +143,7 @@ def checked(
             if source.iterable or (len(tried.raised) >= 20 and not tried.read) or len(tried.raised) >= RAISED_MOST:
                 break
             continue
+        bench.at(-1)  # what follows is no fault of the sample
         tried.highest = max(tried.highest, int(index))
         if sample is None:
             tried.nothing.append(int(index))
@@ -158,20 +159,20 @@ def checked(
             waiting.append(block)
             if len(waiting) < min(TRIED, source.samples if not source.iterable else TRIED):
                 continue
-            checks = _begun(bench, source, waiting, context_of)
+            checks = _begun(bench, source, waiting, context_of, until)
             looking = active(checks)
             yield from described(bench)
         else:
             watch(gathering.with_next(block), looking, population)
         if tried.read % 500 == 0:
             bench.progress(f"read {tried.read} samples", None)
+    bench.at(-1)
     if checks is None:
         if not waiting:
             raise RequestError("dataset-raised", f"{tried.why_nothing()}; fix the dataset")
-        checks = _begun(bench, source, waiting, context_of)
+        checks = _begun(bench, source, waiting, context_of, until)
         yield from described(bench)
     watch(gathering.rest(), looking, population)
-    bench.at(-1)
     if first is not None and bench.facts.find(FIRST) is None:
         yield first
     if ended:
@@ -192,9 +193,14 @@ def checked(
 
 
 def _begun(
-    bench: Bench, source: Reference, waiting: list[Block], context_of: Callable[[Source, int], Context]
+    bench: Bench,
+    source: Reference,
+    waiting: list[Block],
+    context_of: Callable[[Source, int], Context],
+    until: float | None,
 ) -> dict[str, Check]:
-    """Determines fields from the first samples, then runs all checks over them."""
+    """Determines fields from the first samples, then runs all checks over them: over as many as time allows, for all checks may take far
+    longer over a large sample than reading it."""
     merged = Block(waiting[0].unit, {})
     for name in waiting[0].columns:
         values = [v for b in waiting if name in b.columns for v in b.columns[name].values]
@@ -215,7 +221,10 @@ def _begun(
             context.handled = f"the loader's own {sampler_name(loader)}"
     context.pivots, context.offsets = pivots_of(merged, context)
     checks = new_checks(context)
-    watch(waiting, active(checks))
+    for count, block in enumerate(waiting):
+        if until is not None and count and time.monotonic() > until:
+            break
+        watch([block], active(checks))
     return checks
 
 

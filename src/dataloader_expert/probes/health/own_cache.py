@@ -45,8 +45,9 @@ LIGHT, DEEPEST = 64, 8
 """Bytes of an entry from which on it may be a sample, and levels of one that are looked into."""
 LARGE, LIGHTEST, ALIKE = 1024, 16, 0.9
 """Bytes of an entry that is kept with each reading from which it is told: that many, or nearly those of a sample, if not hardly any."""
-SHARE_AGAIN, QUICK = 0.1, 5.0
-"""The most that a first sample may take of the time left if another is read after it, and how many times as fast that must be."""
+SHARE_AGAIN, QUICK = 0.3, 5.0
+"""The most that a first sample which made something may take of the time left if another is read after it, and how many times as fast that
+must be."""
 LONG_S = 0.25
 """Where a sample takes longer, no others are read for this."""
 

@@ -213,7 +213,7 @@ def settings(served: Serving) -> Iterator[Observation]:
     weights = getattr(loader.sampler, "weights", None)
     value = {"timeout": loader.timeout, "num_workers": loader.num_workers, "pin_memory": loader.pin_memory}
     value["whole"] = served.whole
-    value["iterates"] = type(loader).__name__ if is_users(_home(type(loader).__iter__)) else None
+    value["iterates"] = served.iterates
     yield Fact(SETTINGS, value, evidence("declared", "static_checks"))
     if weights is not None and hasattr(weights, "__len__") and type(loader.sampler).__module__.startswith("torch"):
         yield Fact(WEIGHTS, len(weights), evidence("counted", "static_checks", seen=len(weights)))

@@ -86,7 +86,8 @@ READ_METHODS = {
 """Methods that read what the object or their arguments name."""
 NEEDLESS = {
     "copy": {"deepcopy": "copies"},
-    "os": {"fsync": "syncs", "fdatasync": "syncs"},
+    "os": {"fsync": "syncs", "fdatasync": "syncs", "system": "processes"},
+    "subprocess": dict.fromkeys(("run", "call", "check_call", "check_output", "getoutput"), "processes"),
     "gc": {"collect": "collects"},
     "builtins": {"print": "logs"},
 }
@@ -146,9 +147,9 @@ class Calls:
             for name in names.split():
                 plain = getattr(sys.modules.get(module), name, None)
                 if isinstance(plain, type):
-                    self._within_class(
-                        plain, "__new__" if name == "memmap" else "__init__", f"{module}.{name}", "reads"
-                    )
+                    method = "__new__" if name == "memmap" else "__init__"
+                    if not self._within_class(plain, method, f"{module}.{name}", "reads"):
+                        setattr(sys.modules[module], name, self._noted(plain, f"{module}.{name}", "reads"))
                 elif plain is not None:
                     made.setdefault(id(plain), self._noted(plain, f"{module}.{name}", "reads"))
         for module, kinds in NEEDLESS.items():
@@ -177,14 +178,17 @@ class Calls:
                     with contextlib.suppress(TypeError):  # a module may allow no changes
                         names_of[name] = made[id(value)]
 
-    def _within_class(self, kind: Any, method: str, name: str, work: str) -> None:
+    def _within_class(self, kind: Any, method: str, name: str, work: str) -> bool:
+        """Whether the method could be replaced: not that of a class of compiled code."""
         plain = getattr(kind, "__dict__", {}).get(method)
         if isinstance(plain, staticmethod):
             plain = plain.__func__
         if callable(plain):
             noted = self._noted(plain, name, work, skip=method != "__getitem__")
-            with contextlib.suppress(TypeError):  # a class of compiled code
+            with contextlib.suppress(TypeError):
                 setattr(kind, method, staticmethod(noted) if method == "__new__" else noted)
+                return True
+        return False
 
     def _noted(self, plain: Any, name: str, kind: str, skip: bool = False) -> Callable[..., Any]:
         """``skip``: the first argument is the object that is made, and tells nothing."""
@@ -217,7 +221,8 @@ class Calls:
             if "load" in kind.__dict__:
                 kind.load = self._decoding(kind.__dict__["load"])
         image: Any = sys.modules["PIL.Image"]
-        made_from, exported = image.fromarray, image.Image.__dict__.get("__array_interface__")
+        # fromarray ends with frombuffer, and torchvision calls that alone
+        made_from, exported = image.frombuffer, image.Image.__dict__.get("__array_interface__")
         if isinstance(exported, property) and exported.fget is not None:
             image.Image.__array_interface__ = property(self._exporting(exported.fget))
             self._replaced({id(made_from): self._importing(made_from)})
@@ -366,14 +371,15 @@ def key_of(name: str, given: tuple[Any, ...], named: dict[str, Any]) -> tuple[st
         parts = [_key(value) for value in given] + [f"{k}={_key(v)}" for k, v in sorted(named.items())]
     except _Unknown:
         return None, ""
-    of = next((str(path) for value in (*given, *named.values()) if (path := _path(value))), "")
+    is_one = os.path.exists if name in OPENERS else os.path.isfile  # LMDB and Zarr keep folders
+    of = next((str(path) for value in (*given, *named.values()) if (path := _path(value, is_one))), "")
     return f"{name}({', '.join(parts)})", of
 
 
-def _path(value: Any) -> str | None:
+def _path(value: Any, is_one: Callable[[str], bool] = os.path.isfile) -> str | None:
     """The path that an argument is, or that of the file that it reads."""
     if isinstance(value, str):
-        return value if len(value) < LONG and os.path.isfile(value) else None
+        return value if len(value) < LONG and is_one(value) else None
     if isinstance(value, os.PathLike):
         return str(os.fspath(value))
     for owner, name in (

@@ -20,14 +20,16 @@ OWN = "own"
 """The user's own calls of files."""
 EVERY = frozenset[str]()
 TABLES = frozenset({"loadtxt", "genfromtxt", "fromregex"})
-LOADS = frozenset(
-    {"load", "read_array", "open_memmap", "__getitem__", "read_magic", "_read_array_header", "_read_bytes"}
-)
+LOADS = frozenset({"load", "read_array", "open_memmap", "read_magic", "_read_array_header", "_read_bytes"})
+MEMBERS = frozenset({"__getitem__"})
+"""Of an open NPZ file."""
 LIBRARIES: tuple[tuple[str, frozenset[str], str], ...] = (
     ("numpy.lib", TABLES, "table"),
     ("numpy.lib.format", EVERY, "npy"),
     ("numpy.lib._format_impl", EVERY, "npy"),
+    ("numpy.lib.npyio", MEMBERS, "npz"),
     ("numpy.lib.npyio", LOADS, "npy"),
+    ("numpy.lib._npyio_impl", MEMBERS, "npz"),
     ("numpy.lib._npyio_impl", LOADS, "npy"),
     ("soundfile", EVERY, "soundfile"),
     ("h5py", EVERY, "h5py"),

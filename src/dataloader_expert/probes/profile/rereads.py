@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import statistics
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from dataloader_expert.errors import Unreadable
@@ -21,6 +22,19 @@ NONDETERMINISTIC = Quantity("nondeterministic", "", "whether reading the same in
 AGAIN, OFTEN, SHORT_S, MOST_DOUBTFUL, ONE_BY_ONE = 2, 6, 0.05, 256, 64
 """How often a slow sample is read again, and one that takes less than ``SHORT_S``, as a stall of a busy machine does; and the most samples that
 are read for this. Twice in a row at least: the first of a volume or a shard may be what fills a cache of the user's, as any other would."""
+
+
+@contextmanager
+def as_many_threads(workers: int) -> Iterator[None]:
+    """Has torch compute in one thread, as in workers whose times are compared: several wait for one another where the machine is busy."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1 if workers else before)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def slow_samples(

@@ -17,13 +17,14 @@ from dataloader_expert.facts import Fact, Quantity, Unknown
 from dataloader_expert.plan import in_flight
 from dataloader_expert.probes.base import LOADER_FAILED, SLOWEST, Bench, Observation, Probe, evidence, too_many
 from dataloader_expert.probes.batch_parts import flat
+from dataloader_expert.probes.carried import tensors_in
 from dataloader_expert.probes.clocks import StolenClock, apart, now, since
 from dataloader_expert.probes.descriptors import OPEN_FILES
 from dataloader_expert.probes.profile.avoidable import avoidable
 from dataloader_expert.probes.profile.hotspots import hotspot_facts, unseen, weighed
 from dataloader_expert.probes.profile.instrumentation import Watch, watching
 from dataloader_expert.probes.profile.readers import readers
-from dataloader_expert.probes.profile.rereads import NONDETERMINISTIC, same_twice, slow_samples
+from dataloader_expert.probes.profile.rereads import NONDETERMINISTIC, as_many_threads, same_twice, slow_samples
 from dataloader_expert.probes.profile.sampling_profiler import Tick, Ticker
 from dataloader_expert.probes.profile.stage import STAGE, stage_fact
 from dataloader_expert.probes.profile.stage_classifier import Namer, is_overhead, place_of
@@ -34,6 +35,7 @@ OVERHEAD = Quantity("overhead", "", "CPU time of the measurement itself as a sha
 READING = Quantity("reading", "", "bytes read by the loading process and bytes delivered, per sample")
 COSTS = Quantity("sample_costs", "s", "pairs of CPU and blocked seconds of single samples, in turn")
 RECEIVING = Quantity("receiving", "", "a batch as the main process receives it: CPU seconds, bytes, tensors, samples")
+OWN_ITER = Quantity("own_iter", "ms", "what the loader's own __iter__ computes for a batch, in the main process")
 PULSES = Quantity(
     "pulses",
     "s",
@@ -114,7 +116,8 @@ class Stages(Probe):
             first = _each(line for line in seen.lines if not line["timed"])
             doubtful = [i for line in seen.lines if not line["timed"] for i in line["slow"]]
             trials = [(t, i) for t, i in bench.facts.value(SLOWEST, [])]
-            yield from slow_samples(bench, served, each, first, doubtful, trials)
+            with as_many_threads(plan.workers):
+                yield from slow_samples(bench, served, each, first, doubtful, trials)
         per = sum(t for t, _ in each) / len(each) if each else served.batch_s / size
         if bench.source.iterable:
             yield Fact(NONDETERMINISTIC, None, evidence("derived", "stages"))
@@ -182,8 +185,6 @@ def stolen_apart(lines: list[dict[str, Any]], rate: float) -> list[dict[str, Any
 def _batches(served: Serving, plan: Any, seen: Seen, watch: Watch) -> Iterator[None]:
     """Batches of one epoch after another. A built-in source drops what it decoded, so that each epoch is like the
     first."""
-    import torch
-
     from dataloader_expert.loaders.building import release
 
     loader = served.loader(plan)
@@ -205,11 +206,12 @@ def _batches(served: Serving, plan: Any, seen: Seen, watch: Watch) -> Iterator[N
                 seen.last = batch
                 if seen.batches or got > 1:
                     seen.received_s += busy
-                leaves = [v for _, v in flat(batch) if isinstance(v, torch.Tensor)]
+                # torch sends each by itself, however deep it lies
+                tensors = [tensor for _, tensor in tensors_in(batch)]
                 texts = [v for _, v in flat(batch) if isinstance(v, list | tuple)]
-                seen.bytes += sum(t.numel() * t.element_size() for t in leaves)
+                seen.bytes += sum(t.numel() * t.element_size() for t in tensors)
                 seen.bytes += sum(len(x) if isinstance(x, str | bytes) else 8 for v in texts for x in v)
-                seen.tensors = len(leaves)
+                seen.tensors = len(tensors)
                 seen.batches += 1
                 seen.samples += served.count(batch)
                 yield
@@ -266,6 +268,11 @@ def stage_facts(served: Serving, timed: list[dict[str, Any]], seen: Seen) -> Ite
         parts += [(0.0, 0.0, 0.0)] * (len(timed) - len(parts))
     if served.current.workers:
         spent["worker_transfer"] = _transfer(seen)
+        if served.iterates is not None:  # what it computes itself is no transfer
+            size, received = max(1, seen.samples // max(1, seen.batches)), _mean(spent["worker_transfer"])[1]
+            spent["worker_transfer"] = min(spent["worker_transfer"], transport(seen.last, size), key=_mean)
+            computed = received - _mean(spent["worker_transfer"])[1]
+            yield Fact(OWN_ITER, round(1e3 * computed * size, 3), evidence("timed", "stages", seen=seen.batches))
     for name in ("read", "decode", "transform", "unattributed", "collate", "worker_transfer"):
         if spent.get(name):
             yield stage_fact(name, spent[name], ticks if split and name not in ("collate", "worker_transfer") else None)
