@@ -21,7 +21,7 @@ MOST = 20_000_000
 """The most samples for which this is kept; for larger data no epoch is drawn."""
 ABSENT = "(none)"
 KINDS = {"sequence", "tokens", "audio", "text"}
-"""Kinds of fields that samples have a length by; beside numbers, a text such as a name is none."""
+"""Kinds of fields that samples have a length by; texts that are names or titles beside other columns are none."""
 
 
 class Labels(Check):
@@ -38,7 +38,7 @@ class Labels(Check):
             (
                 f.name
                 for f in context.fields
-                if f.kind in (KINDS - {"text"} if context.modality == "tabular" else KINDS)
+                if f.kind in (KINDS - {"text"} if context.short_texts else KINDS)
                 and f.name != context.label
                 and (not f.shape or f.shape[0] is None)
             ),
