@@ -107,7 +107,8 @@ class Bytes(Standardizing):
     """Its mean and std are those of bytes."""
 
     def forward(self, x: torch.Tensor) -> Any:
-        return self.layers((x - 255 * self.mean) / (255 * self.std))
+        mean, std = (255 * getattr(self, name) for name in self.names)
+        return self.layers((x - mean) / std)
 
 
 def test_a_mean_of_bytes_is_for_bytes() -> None:
