@@ -13,6 +13,7 @@ from dataloader_expert.facts import Facts
 from dataloader_expert.probes.model.declared import declared
 from dataloader_expert.probes.model.expected import expects
 from dataloader_expert.probes.model.misfits import judged
+from dataloader_expert.probes.model.spec import batch_of, leaves, of_input
 from dataloader_expert.probes.model.verdict import Verdict
 
 N = 6
@@ -93,6 +94,30 @@ def test_pictures_that_are_standardized_twice(names: tuple[str, str], inside: bo
     assert said(verdict(model, [(x - mean) / std, y])) == [("value-range-mismatch", "0", False)]
 
 
+@pytest.mark.parametrize(("shift", "scale"), [(0.45, 0.26), (0.5, 0.3)])
+def test_pictures_standardized_by_others_moments(shift: float, scale: float) -> None:
+    """Seen: nothing, where the dataset's mean and std are not the model's, and undoing the model's leaves values a little beyond."""
+    x, y = torch.rand(N, 3, 16, 16), torch.arange(N) % 3
+    found = verdict(Standardizing(("pixel_mean", "pixel_std")), [(x - shift) / scale, y])
+    assert [m.code for m in found.misfits] == ["value-range-mismatch"]
+    assert found.accepted
+
+
+class Bytes(Standardizing):
+    """Its mean and std are those of bytes."""
+
+    def forward(self, x: torch.Tensor) -> Any:
+        mean, std = (255 * getattr(self, name) for name in self.names)
+        return self.layers((x - mean) / std)
+
+
+def test_a_mean_of_bytes_is_for_bytes() -> None:
+    """Seen: of pictures from 0 to 255, that the model expects 0 to 1, though its mean is 124."""
+    model, by = Bytes(("mean", "std")), {"mean": [255 * v for v in MEAN], "std": [255 * v for v in STD]}
+    batch = [torch.rand(N, 3, 16, 16) * 255, torch.arange(N) % 3]
+    assert said(judged(model, batch, None, by, seconds=60, n=N, guessed=True)) == []
+
+
 class Running(nn.Module):
     """A part that standardizes the measures of a series."""
 
@@ -160,3 +185,42 @@ def test_a_limit_without_a_step_says_what_it_leaves_out(device: int | None) -> N
     """Seen: host memory as what limits a batch, where the time ended before a step of the model was traced."""
     assert "device memory may allow less" in limit(Facts(()), 1 << 34, device, 0.1, model=True)["limited_by"]
     assert "may allow less" not in limit(Facts(()), 1 << 34, device, 0.1)["limited_by"]
+
+
+class Padded(nn.Module):
+    """Looks ids up in a table with an id for padding, or standardizes images, or makes logarithms."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table, self.head = nn.Embedding(50, 6, padding_idx=0), nn.Linear(6, 3)
+
+    def forward(self, input_ids: torch.Tensor, attention_mask: Any = None) -> Any:
+        return self.head(self.table(input_ids)).mean(1)
+
+
+@pytest.mark.parametrize(
+    ("model", "described", "told"),
+    [
+        (Padded(), {"input_ids": {"shape": ["B", 9], "dtype": "int64"}}, []),
+        (Standardizing(("mean", "std")), {"x": ["B", 3, 8, 8]}, []),
+        (
+            Standardizing(("mean", "std")),
+            {"x": {"shape": ["B", 3, 8, 8], "low": 0, "high": 255}},
+            ["value-range-mismatch"],
+        ),
+        (Siamese(), {"one": {"shape": ["B", 1, 8, 8], "dtype": "uint8"}, "other": ["B", 1, 8, 8]}, ["dtype-mismatch"]),
+    ],
+)
+def test_drawn_values_say_nothing(model: Any, described: Any, told: list[str]) -> None:
+    """Seen: of ids that were drawn, that the padding's id occurs between others."""
+    tree = of_input(described)
+    drawn = frozenset(name for name, leaf in leaves(tree) if leaf.low is None)
+    found = judged(model, batch_of(tree, N), None, declared(model), seconds=60, n=N, drawn=drawn)
+    assert [m.code for m in found.misfits] == told
+
+
+def test_described_pictures_are_bytes() -> None:
+    """Seen: a cure that makes floats of bytes without bringing them to a scale of one."""
+    pictures = batch_of(of_input({"x": {"shape": ["B", 3, 8, 8], "dtype": "uint8"}}), N)["x"]
+    assert int(pictures.max()) > 1
+    assert int(batch_of(of_input({"mask": {"shape": ["B", 8, 8], "dtype": "uint8"}}), N)["mask"].max()) <= 1

@@ -28,6 +28,7 @@ class Attempt:
         n: int = 0,
         chosen: bool = False,
         guessed: bool = False,
+        drawn: frozenset[str] | None = None,
     ) -> None:
         self.model, self.batch, self.said, self.until = model, batch, said, until
         self.few, self.n = few_of(batch, n)
@@ -50,6 +51,8 @@ class Attempt:
         )
         """Whether the batch may be one sample: one tensor is all of it, or it was delivered as one. What stands beside others of its length
         has samples."""
+        self.drawn = drawn
+        """The fields of a batch that is made from its description whose range that does not tell; None of one that is real."""
         self.limited = False
         self.whole_refused = False
         self.done: dict[bool, tuple[str, Ran]] = {}

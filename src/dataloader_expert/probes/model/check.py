@@ -23,7 +23,7 @@ from dataloader_expert.probes.model.growth import GROWTH, Growth
 from dataloader_expert.probes.model.lazy import is_lazy, settled
 from dataloader_expert.probes.model.mends import column_of, is_fake
 from dataloader_expert.probes.model.misfits import breaks_on_one, judged
-from dataloader_expert.probes.model.spec import of_batch, to_json
+from dataloader_expert.probes.model.spec import leaves, of_batch, of_input, to_json
 from dataloader_expert.probes.model.unscaled import scales_pictures, unscaled
 from dataloader_expert.probes.model.verdict import Verdict
 from dataloader_expert.probes.model.ways import TARGET, Way, accessors, ways, wrapped
@@ -105,7 +105,9 @@ class ModelCheck(Probe):
         own = bench.source.format in ("reference", "input")
         stored = {} if own else {f.name: f.kind for f in bench.source.fields if f.kind in ("image", "audio")}
         seconds = SEARCH_SHARE * bench.left()
-        return judged(model, batch, bench.source.label, said, seconds, stored, n, chosen, guessed)
+        described = None if self.input is None else leaves(of_input(self.input))
+        drawn = None if described is None else frozenset(name for name, leaf in described if leaf.low is None)
+        return judged(model, batch, bench.source.label, said, seconds, stored, n, chosen, guessed, drawn)
 
     def of_far_samples(self, bench: Bench, model: Any, verdict: Verdict, said: Any, n: int) -> Verdict:
         """The verdict, with what the model refuses of the longest and the odd samples and of those with the largest and least

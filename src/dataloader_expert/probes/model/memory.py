@@ -455,7 +455,7 @@ def work(request: dict[str, Any], model: str, args: dict[str, Any], roots: tuple
         return (lambda: with_own_loss(made(*given, **named), named)), target(batch)
 
     def make() -> Any:
-        made = settled(load(model, args, roots), [lambda m: call(m, batch_of(tree, FEW_SIZES[0]))[0]()])
+        made = settled(load(model, args, roots, "model_args"), [lambda m: call(m, batch_of(tree, FEW_SIZES[0]))[0]()])
         return trials.checkpointed(made) if setup.checkpointing else made
 
     def batch() -> Any:

@@ -49,15 +49,17 @@ def judged(
     n: int = 0,
     chosen: bool = False,
     guessed: bool = False,
+    drawn: frozenset[str] | None = None,
 ) -> Verdict:
     """Calls the model in evaluation mode with a few of the batch's samples, then with all, mending until it runs; then with a few in
     training mode.
 
     ``said``: what the model declares of its input; ``stored``: fields of pictures ("image") and of sound ("audio") that are read from
     files, which are made floats where the model takes no other, as the result tells the user to; ``n``: the samples, where they are known; ``chosen``:
-    whether the user named the fields to use; ``guessed``: whether only its place says that ``label`` is the label.
+    whether the user named the fields to use; ``guessed``: whether only its place says that ``label`` is the label; ``drawn``:
+    of a batch made from its description, the fields whose range that does not tell.
     """
-    attempt = Attempt(model, batch, label, said or {}, time.monotonic() + seconds, n, chosen, guessed)
+    attempt = Attempt(model, batch, label, said or {}, time.monotonic() + seconds, n, chosen, guessed, drawn)
     prepare(attempt, stored or {})
     return in_training(attempt, searched(attempt))
 

@@ -48,8 +48,11 @@ def further(attempt: Attempt, way: Way, used: tuple[tuple[str, Mend], ...] = ())
         rebuilt,
         padding,
         silent,
+        one_loss,
         partners,
     ):
+        if attempt.drawn is not None and look in OF_PATTERNS:
+            continue
         try:
             way, more, said = look(attempt, way)
         except Exception as e:  # it calls the user's model in other ways; that one runs is known
@@ -116,7 +119,7 @@ def crossed(attempt: Attempt, way: Way) -> bool:
 def values(attempt: Attempt, way: Way) -> tuple[Way, list[Misfit], str | None]:
     """Pictures on another scale than the mean and std that the model declares."""
     mean, std = attempt.said.get("mean"), attempt.said.get("std")
-    if not mean or not std:
+    if not mean or not std or not (attempt.drawn or frozenset()).isdisjoint(way.names):
         return way, [], None
     if (scaled := scaled_pictures(attempt.model, way, attempt.few)) is not None:
         return beyond_its_scale(attempt, way, scaled, mean, std)
@@ -127,16 +130,16 @@ def values(attempt: Attempt, way: Way) -> tuple[Way, list[Misfit], str | None]:
         if is_fake(x):
             continue
         least, most = float(x.min()), float(x.max())
-        low = min((0 - m) / s for m, s in zip(mean, std, strict=True))
-        high = max((1 - m) / s for m, s in zip(mean, std, strict=True))
+        low, high, white = picture_range(mean, std)
         slack = 0.05 * (high - low)
         inside = low - slack <= least and most <= high + slack
         if inside and (least < -slack or low > -slack):
             continue
-        scale = " / 255" if most > 1.5 and least >= 0 else ""
-        if not scale and not (least >= 0 and most <= 1.0 + 1e-6):
+        own = 255 if most > 1.5 and least >= 0 else 1 if least >= 0 and most <= 1.0 + 1e-6 else None
+        if own is None:
             known = ""  # on neither scale that a picture is stored in: no cure is known
         else:
+            scale = "" if own == white else " / 255" if white == 1 else " * 255"
             shape = f".view({', '.join(['-1', *['1'] * (x.ndim - 2)])})"
             known = f"({{x}}{scale} - torch.tensor({mean}){shape}) / torch.tensor({std}){shape}"
         says = f"values from {least:.3g} to {most:.3g}, where the model declares mean {mean} and std {std}:"
@@ -147,13 +150,19 @@ def values(attempt: Attempt, way: Way) -> tuple[Way, list[Misfit], str | None]:
     return way, [], None
 
 
+def picture_range(mean: list[float], std: list[float]) -> tuple[float, float, int]:
+    """Where the values of standardized pictures lie, and how large those of the pictures are at most: a mean above 1 is one of bytes."""
+    white = 255 if max(mean) > 1 else 1
+    low = min((0 - m) / s for m, s in zip(mean, std, strict=True))
+    return low, max((white - m) / s for m, s in zip(mean, std, strict=True)), white
+
+
 def beyond_its_scale(
     attempt: Attempt, way: Way, scaled: Any, mean: Any, std: Any
 ) -> tuple[Way, list[Misfit], str | None]:
     """Pictures that the model standardizes itself, and that its first layer gets far beyond where those from 0 to 1 would lie: they are
     stored from 0 to 255, or standardized before."""
-    low = min((0 - m) / s for m, s in zip(mean, std, strict=True))
-    high = max((1 - m) / s for m, s in zip(mean, std, strict=True))
+    low, high, white = picture_range(mean, std)
     room = BEYOND * (high - low)
     if low - room <= float(scaled.min()) and float(scaled.max()) <= high + room:
         return way, [], None
@@ -164,15 +173,22 @@ def beyond_its_scale(
         least, most = float(x.min()), float(x.max())
         shape = f".view({', '.join(['-1', *['1'] * (x.ndim - 2)])})"
         back = f"({{x}} * torch.tensor({std}){shape} + torch.tensor({mean}){shape})"
-        halved = ("(({x} + 1) / 2)",) if least >= -1 - WHITE and most <= 1 + WHITE else ()
+        whole = "" if white == 1 else f" * {white}"
+        halved = (f"(({{x}} + 1) / 2{whole})",) if least >= -1 - WHITE and most <= 1 + WHITE else ()
+        says = f"values from {least:.3g} to {most:.3g}, but the model itself standardizes images and expects values from 0 to {white}"
         for mend in ("({x} / 255)",) if least >= 0 else (*halved, back):
             other = way.mended(name, mend)
             made: Any = (
                 None if attempt.fails(other) else evaluated(wrapped(expression, other.mends[name]), attempt.batch)
             )
-            if made is not None and float(made.min()) >= -WHITE and float(made.max()) <= 1 + WHITE:
-                says = f"values from {least:.3g} to {most:.3g}, but the model itself standardizes images and expects values from 0 to 1"
+            if made is not None and -WHITE * white <= float(made.min()) and float(made.max()) <= (1 + WHITE) * white:
                 return other, [Misfit(SCALE, name, says)], None
+        if least < -WHITE * white:  # by another mean and std than the model's
+            return (
+                way,
+                [Misfit(SCALE, name, says, cured=False, runs=True, fix="leave out the standardization in the dataset")],
+                None,
+            )
     return way, [], None
 
 
@@ -248,7 +264,7 @@ def padding(attempt: Attempt, way: Way) -> tuple[Way, list[Misfit], str | None]:
 
 
 def silent(attempt: Attempt, way: Way) -> tuple[Way, list[Misfit], str | None]:
-    """What no call complains of: a mask the wrong way round, padding that counts as a token, a loss that is no number."""
+    """What no call complains of: a mask the wrong way round, padding that counts as a token."""
     done = attempt.run(way, whole=True)
     if done.error is not None or not attempt.n:
         return way, [], None
@@ -261,6 +277,17 @@ def silent(attempt: Attempt, way: Way) -> tuple[Way, list[Misfit], str | None]:
         way, misfit = look(attempt.model, way, attempt.batch)
         found += [misfit] if misfit is not None else []
     token = token_as_padding(attempt.model, way, attempt.batch)
-    found += [token] if token is not None else []
+    return way, [*found, *([token] if token is not None else [])], None
+
+
+def one_loss(attempt: Attempt, way: Way) -> tuple[Way, list[Misfit], str | None]:
+    """A loss that is no number, which no call complains of either."""
+    done = attempt.run(way, whole=True)
+    if done.error is not None or not attempt.n:
+        return way, [], None
     loss = many_losses(attempt.model, way, attempt.batch, done.out, attempt.all)
-    return way, [*found, *([loss] if loss is not None else [])], None
+    return way, [] if loss is None else [loss], None
+
+
+OF_PATTERNS = (finite, padding, silent)
+"""What is told from the values of a batch, if these are real."""

@@ -42,7 +42,7 @@ class Leaf:
         return ordered(made) if self.corners and made.shape[-1:] == (4,) else made
 
     def _tensor(self, size: int) -> Any:
-        """Values between ``low`` and ``high``; without them floats of a unit normal and integers 0 or 1."""
+        """Values between ``low`` and ``high``; without them floats of a unit normal, bytes of pictures, and integers 0 or 1."""
         import torch
 
         dtype = getattr(torch, self.dtype)
@@ -51,7 +51,10 @@ class Leaf:
             if self.low is None or self.high is None:
                 return torch.randn(shape, dtype=dtype)
             return torch.rand(shape, dtype=dtype) * (self.high - self.low) + self.low
-        low, high = (0, 1) if self.low is None or self.high is None else (int(self.low), int(self.high))
+        coloured = self.dtype == "uint8" and len(shape) == 4 and 3 in (shape[1], shape[3])
+        low, high = 0, 255 if coloured else 1
+        if self.low is not None and self.high is not None:
+            low, high = int(self.low), int(self.high)
         if self.places is not None:
             high = max(low, int(self.places * size) - 1)
         return torch.randint(low, high + 1, shape).to(dtype)

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from dataloader_expert.facts import Fact, Quantity
 from dataloader_expert.probes.base import Bench, Observation, Probe, evidence
 from dataloader_expert.probes.batch_parts import flat
+from dataloader_expert.probes.model.check import maker
 from dataloader_expert.probes.model.feeding import called_with, given_batch, known
 from dataloader_expert.probes.model.trials import placed
 
@@ -35,10 +36,8 @@ class StepTime(Probe):
     def measure(self, bench: Bench) -> Iterable[Observation]:
         import torch
 
-        from dataloader_expert.sources.reference import load
-
         where = "cuda" if self.device != "cpu" and torch.cuda.is_available() else "cpu"
-        model = load(self.model, dict(self.model_args or {}), bench.ref.roots)
+        model = maker(self.model, self.model_args, bench.ref.roots)()
         batch, _ = given_batch(bench, self.batch_size, whole=True)
         given, named = placed(called_with(model, batch, bench.source.label), where)
         model = model.to(where).train()

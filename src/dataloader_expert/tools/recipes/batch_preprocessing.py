@@ -135,10 +135,12 @@ def cache_of(facts: Facts, memory_bytes: int) -> Cache | None:
 
 
 def inputs_of(facts: Facts) -> list[dict[str, Any]]:
-    """The batch's fields that a model is fed, each with its kind: no label, no row number, no lengths from padding."""
+    """The batch's fields that a model is fed, each with its kind: no label, no lengths from padding, and no row number, unless the model
+    takes what is called like one."""
     kinds = {f["name"]: f["kind"] for f in facts.value(FIELDS, [])}
     stored = {f["name"]: f["dtype"] for f in facts.value(FIELDS, [])}
-    aside = {facts.value(LABEL, {"name": None})["name"], *NO_INPUT}
+    fed = facts.value(MODEL, {"inputs": None})["inputs"] or ()
+    aside = {facts.value(LABEL, {"name": None})["name"], *NO_INPUT} - {*fed} & {*NO_INPUT}
     padded = {f"{name}.1" for name in facts.value(COLLATE, {"varying": []})["varying"]}  # of a tuple
     found = [
         f

@@ -160,7 +160,12 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
         unknowns.append(Unknown("forecast", "pass what_if"))
     step_ms = facts.value(STEP)
     if step_ms is None:
-        unknowns.append(Unknown("consumer", "pass model, or step_ms, the milliseconds of a training step"))
+        how = (
+            "pass model, or"
+            if request.model is None
+            else "no step of the model was timed, see the other unknowns; pass"
+        )
+        unknowns.append(Unknown("consumer", f"{how} step_ms, the milliseconds of a training step"))
     if not facts.value(ENVIRONMENT, {"devices": []})["devices"]:
         unknowns.append(Unknown("stages: pin, to_device; storage.to_device_gb_s", NO_DEVICE))
         if request.device == "cuda":
