@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 from torch.utils.data import default_collate
 
 from dataloader_expert.advice.base import findings_of
@@ -24,7 +25,7 @@ from dataloader_expert.probes.health.batch_storages import CARRIED, BatchStorage
 from dataloader_expert.probes.health.own_cache import KEPT
 from dataloader_expert.probes.model.batch import BATCH
 from dataloader_expert.probes.profile.stage import STAGE
-from dataloader_expert.probes.profile.stages import RECEIVING
+from dataloader_expert.probes.profile.stages import OWN_ITER, RECEIVING
 from dataloader_expert.probes.search.loading import CURRENT
 from dataloader_expert.sources.registry import open_source
 
@@ -148,6 +149,7 @@ def test_entries_of_a_cache_keep_the_arrays_that_they_show_parts_of() -> None:
     assert behind([np.zeros(1000, np.uint8)[:10], torch.zeros(1000, dtype=torch.uint8)[:10]]) == (20, 2000)
     assert behind([one[:10], one[10:20]]) == (20, 20)
     assert behind([np.zeros(10, np.uint8), {"a": torch.zeros(3)}, "text", 7]) == (22, 22)
+    assert behind([np.asarray(Image.new("RGB", (4, 5)))]) == (60, 60)  # Pillow's bytes are behind it
 
 
 def told(gain: float | None, pays: bool, workers: int, unused: int = 36 << 20, own_ms: float = 1.0) -> list[Any]:
@@ -209,6 +211,9 @@ def test_large_batches_are_a_warning_where_sending_them_takes_much(sent_ms: floa
     [found] = transport(facts)
     assert (found.code, found.severity) == ("large-batches-copied", severity)
     assert "main process" not in found.fix  # nothing says that no workers are as fast
+    plan = {"num_workers": 2, "batch_size": 16, "pin_memory": False}
+    own = Facts((*facts, Fact(CURRENT, plan, timed), Fact(OWN_ITER, 40.0, timed)))
+    assert not [*transport(own)]  # what the loader's own __iter__ made is not what was sent
 
 
 @pytest.mark.parametrize(("memory", "severity"), [(8 << 20, "warning"), (80_000, "info")], ids=["views", "copies"])

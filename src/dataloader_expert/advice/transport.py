@@ -114,6 +114,8 @@ def transport(facts: Facts) -> Iterator[Finding]:
     carried = facts.value(CARRIED, {"unused": 0})
     if carried["unused"] >= LEAST_UNUSED:
         return  # what is sent is the storages behind the tensors
+    if [*iterating(facts)]:
+        return  # what is received is not what was sent
     each = batch_ms(facts)
     tensors, bytes_ = fact.value["tensors"], fact.value["bytes"]
     current, best = settings(facts)

@@ -103,7 +103,10 @@ def behind(entries: Iterable[Any]) -> tuple[int, int]:
                 root = array
                 while isinstance(root.base, np.ndarray):
                     root = root.base
-                if root.base is None:  # else a mapped file, or memory of something else
+                base: Any = root.base
+                if base is None or isinstance(
+                    base, bytes | bytearray
+                ):  # else a mapped file, or memory of something else
                     roots.setdefault(id(root), []).append((n, array.nbytes, root.nbytes))
     used = whole = 0
     for parts in roots.values():
