@@ -185,8 +185,9 @@ def test_withheld_labels_contradict_none() -> None:
     """Seen: in the layout of GLUE, whose test split has -1 for each label, pairs of training that are in the test as well were said to have
     two labels. Where -1 is a class, they have."""
     texts = [f"what does question {i} mean" for i in range(90)]
-    data = {"text": [*texts[:60], *texts[60:80], *texts[:10]], "label": np.array([*(np.arange(60) % 2), *[-1] * 30])}
-    splits = ["train"] * 60 + ["test"] * 30
-    assert judged(Data(data, "label", splits, kinds={"text": "text"})).keys() == {"duplicate-samples", "splits-overlap"}
-    data["label"][40] = -1
-    assert "label-conflict" in judged(Data(data, "label", splits, kinds={"text": "text"}))
+    label = np.array([*(np.arange(60) % 2), *[-1] * 30])
+    text = [*texts[:60], *texts[60:80], *texts[:10]]
+    data = Data({"text": text, "label": label}, "label", ["train"] * 60 + ["test"] * 30, kinds={"text": "text"})
+    assert judged(data).keys() == {"duplicate-samples", "splits-overlap"}
+    label[40] = -1
+    assert "label-conflict" in judged(data)
