@@ -307,7 +307,7 @@ def test_a_worker_that_is_ended_gives_back_what_it_holds(dataset: Any) -> None:
         while dataset.connection.acquire(block=False):  # until one of them reads
             dataset.connection.release()
             assert time.monotonic() < deadline
-        watch.ends(iterator)
+        watch.ends(iterator, 0.02)
         assert dataset.connection.acquire(timeout=5)
         dataset.connection.release()
     watch.close()

@@ -148,7 +148,7 @@ def crowd(bench: Bench, served: Serving, until: float, starts_s: float = 0.0) ->
     except Exception as e:  # the user's code, in workers, may raise anything; the search reports it too
         failed = f"in two workers: {in_words(e)}"
     finally:
-        watch.ends(iterator)
+        watch.ends(iterator, sample_s(bench))
         release(loader, iterator)
         bench.at(-1)
     yield from shared(before, "worker_resources", served.dataset)

@@ -41,6 +41,8 @@ COUNTED = 2
 SLOW_TIMES, SLOW_LEAST_S = 10, 0.01
 """A sample, or a batch whose samples are not timed, is slow if it takes this many times the usual and at least this
 long."""
+LEAVE_LEAST_S, HANGING = 0.1, 5
+"""Seconds that workers have at least to leave, and for how many times the usual seconds of a sample they are waited for."""
 WORTH = 0.0025
 """The share of the time that timing may cost: of cheap batches only some are timed."""
 
@@ -72,12 +74,13 @@ class Watch:
         if self.leaving[0]:
             os._exit(0)
 
-    def ends(self, iterator: Any) -> None:
+    def ends(self, iterator: Any, sample_s: float) -> None:
         """Has the workers of an iterator end before their next sample: killed within one, they might leave a lock held, as that of a
-        store of so many connections, for which all that is measured later would wait."""
+        store of so many connections, for which all that is measured later would wait. Workers that take many times as long as a sample
+        (``sample_s``, in seconds) hang."""
         self.leaving[0] = 1
         unwatched(iterator)
-        gone(iterator, time.monotonic() + LEAVE_S)
+        gone(iterator, time.monotonic() + min(LEAVE_S, LEAVE_LEAST_S + HANGING * sample_s))
         self.leaving[0] = 0
 
     def lines(self) -> Iterator[dict[str, Any]]:

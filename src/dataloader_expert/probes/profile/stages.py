@@ -218,7 +218,7 @@ def _batches(served: Serving, plan: Any, seen: Seen, watch: Watch) -> Iterator[N
             if not got:
                 return
     finally:
-        watch.ends(iterator)
+        watch.ends(iterator, served.batch_s / plan.batch_size)
         release(loader, iterator)
 
 
