@@ -29,17 +29,18 @@ def captions() -> Data:
     return replace(mail, columns={**mail.columns, "image": pictures}, kinds={**mail.kinds, "image": "image"})
 
 
-def reviews() -> Data:
-    """Reviews of their own, some under one title."""
-    mail = mails(30, 4, "Works exactly as described")
-    said = [
+def beside_longer(name: str, words: str) -> Data:
+    """Texts of this name, some in the same words, each beside a longer one of its own."""
+    mail = mails(30, 4, words)
+    long = [
         f"I bought the number {i} a month ago, and by now I have used it on {i % 9} days or so." for i in range(N + 30)
     ]
-    return replace(mail, columns={**mail.columns, "review": said}, kinds={**mail.kinds, "review": "text"})
+    columns = {name: mail.columns["body"], "text": long, "intent": mail.columns["intent"]}
+    return replace(mail, columns=columns, kinds={name: "text", "text": "text", "intent": "category"})
 
 
 SOUND = {
-    "a title of several reviews": reviews(),
+    "a title of several reviews": beside_longer("review_title", "Works exactly as described"),
     "a caption of several pictures": captions(),
     "no such text": mails(0, 1),
     "a text that means one class": mails(30, 1),
@@ -55,8 +56,9 @@ def test_nothing_is_said_of_texts_that_recur(data: Data) -> None:
     assert judged_alone("canned_texts", data) == {}
 
 
-def test_one_text_with_all_labels_is_told() -> None:
+@pytest.mark.parametrize("data", [mails(30, 4), beside_longer("response", WORDS)], ids=["mails", "answers to prompts"])
+def test_one_text_with_all_labels_is_told(data: Data) -> None:
     """Seen: sixty equal automatic replies with all five labels passed, since each had a time and a subject of its own."""
-    found = judged_alone("canned_texts", mails(30, 4))["label-conflict"]
+    found = judged_alone("canned_texts", data)["label-conflict"]
     assert found.count == 30
     assert "4 different values of intent" in found.message

@@ -148,6 +148,18 @@ def test_copied_rows_of_a_panel_are_copies() -> None:
     assert judged(Data(copied))["duplicate-samples"].severity == "warning"
 
 
+def test_edited_copies_of_records_do_not_make_copies_chance() -> None:
+    """A name tells records apart: rows that are equal but for a price or a day are copies that were edited, and no measure of chance."""
+    rng = np.random.default_rng(12)
+    name, price, day = rng.permutation(10**5)[:3000], rng.integers(1, 400, 3000), rng.integers(0, 200, 3000)
+    again = {"price": price[:245].copy(), "day": day[:245].copy()}
+    for field, rows in {"price": np.r_[100:160, 220:245], "day": np.r_[160:245]}.items():
+        again[field][rows] = rng.permutation(again[field][rows])
+    columns = {"name": np.r_[name, name[:245]], "price": np.r_[price, again["price"]], "day": np.r_[day, again["day"]]}
+    status = np.resize(rng.integers(0, 5, 3000), 3245)
+    assert judged(Data(columns | {"status": status}))["duplicate-samples"].severity == "warning"
+
+
 def test_rows_in_which_nothing_was_measured_are_no_copies() -> None:
     """Seen: the meters of flats that stood empty, each with a number of its own, were copies of each other. A row with one number is."""
     rng = np.random.default_rng(6)

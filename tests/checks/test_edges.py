@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -40,7 +41,22 @@ def of_atoms(data: Data) -> Data:
     return Data(columns, splits=data.splits, kinds=dict.fromkeys(columns, "array"))
 
 
+def halves(n: int, ends: tuple[int, int]) -> Any:
+    """The first and the last of every two of so many tokens, counted so that those of the first two are ``ends``."""
+    return np.arange(0, n - 1, 2)[:, None] + ends
+
+
+def numbered(name: str, of: str, make: Callable[[int], Any]) -> Data:
+    """Lists of whole numbers, and others of two each that ``make`` draws for a list of that length."""
+    lengths = [5 + i % 9 for i in range(60)]
+    columns = {of: [np.arange(n) + 100 for n in lengths], name: [make(n) for n in lengths]}
+    return Data(columns, kinds={of: "array", name: "array"})
+
+
 SOUND = {
+    "spans of tokens with exclusive ends": numbered("spans", "input_ids", lambda n: halves(n, (0, 2))),
+    "spans of tokens, counted from one": numbered("spans", "tokens", lambda n: halves(n, (1, 2))),
+    "ranks by two raters": numbered("ranks", "doc_ids", lambda n: 1 + np.stack([np.arange(n), np.arange(n)[::-1]], 1)),
     "bonds of atoms": of_atoms(graphs()),
     "trees": graphs(),
     "trees with edges to the root": graphs(both=lambda i: False),

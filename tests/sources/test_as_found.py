@@ -367,6 +367,14 @@ def test_users_of_a_recommender_come_again(tmp_path: Path, other: str, leaks: bo
     assert ("group-leakage" in codes(tmp_path)) == leaks
 
 
+def test_samples_of_machines_are_no_pairs(tmp_path: Path) -> None:
+    """An id of each sample beside that of its machine takes nothing from the machine, which is in both splits."""
+    for split, first, n in (("train", 0, 300), ("test", 300, 120)):
+        rows = [{"sample_id": first + i, "machine_id": i * 37 % 40 * 7, "label": i % 2} for i in range(n)]
+        written(tmp_path, split, rows)
+    assert "group-leakage" in codes(tmp_path)
+
+
 @pytest.mark.parametrize("names", [("query-id", "corpus-id", "score"), ("query_id", "doc_id", "relevance")])
 def test_documents_come_again_in_judgements_of_relevance(tmp_path: Path, names: tuple[str, ...]) -> None:
     """Seen: of BEIR's ``qrels/train.tsv`` and ``test.tsv``, a document that answers two questions failed the check."""

@@ -316,8 +316,8 @@ def _goes_forward(numbers: list[float]) -> bool:
 
 def _group(columns: dict[str, list[Any]], kinds: dict[str, Field]) -> Role | None:
     guesses = []
-    ids = [name for name in columns if words(name)[-1:] == ["id"]]
-    pairs = len(ids) > 1 >= len(columns) - len(ids)  # which document answers which question: both come again
+    ids = [values for name, values in columns.items() if words(name)[-1:] == ["id"]]
+    pairs = len(ids) > 1 >= len(columns) - len(ids) and all(map(_recur, ids))  # which document answers which question
     for name, values in columns.items():
         if any(isinstance(v, float) and not v.is_integer() for v in values) or isinstance(next(iter(values), 0), bool):
             continue
@@ -330,7 +330,7 @@ def _group(columns: dict[str, list[Any]], kinds: dict[str, Field]) -> Role | Non
         if kinds[name].kind == "text":
             continue
         stem = [w for w in said if w not in KEY_WORDS]
-        repeated = distinct <= 0.9 * len(values)
+        repeated = _recur(values)
         named = bool(stem) and (stem[-1].rstrip("s") in GROUP_WORDS or stem[-1] == "series")
         if named and stem[-1].rstrip("s") in SHARED and distinct < FEWEST_SHARED:
             continue
@@ -364,6 +364,11 @@ def _group(columns: dict[str, list[Any]], kinds: dict[str, Field]) -> Role | Non
         elif repeated and distinct >= 20 and len(values) <= LARGEST_GROUP * distinct and _codes(values):
             guesses.append((2, Role(name, f"by its values: {distinct} codes that repeat", False)))
     return min(guesses, key=lambda g: g[0], default=(0, None))[1]
+
+
+def _recur(values: list[Any]) -> bool:
+    """Whether many of the values come again."""
+    return len(set(values)) <= 0.9 * len(values)
 
 
 def _start_anew(values: list[Any]) -> bool:

@@ -410,6 +410,11 @@ SPEAKS: dict[str, dict[str, Any]] = {
         "one column mirrored": (Data({"a": NOISE, "b": -NOISE}), "collinear-fields", "info"),
     },
     "forms": {
+        "sentences and marks among numbers": (
+            Data({"age": [*map(str, range(18, 90)), "under 18 not admitted", "<3>"]}, kinds={"age": "text"}),
+            "dtype-drift",
+            "warning",
+        ),
         "a date of another format": (
             Data({"day": [*(f"2024-01-{1 + i:02}" for i in range(28)), "30.01.2024"]}, kinds=CATEGORY),
             "dtype-drift",

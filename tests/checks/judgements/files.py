@@ -130,7 +130,11 @@ SILENT: dict[str, dict[str, Any]] = {
         ),
         "keys that are data": Data({"of": [{f"word{i}": 1, f"other{i}": 2} for i in range(80)]}, kinds={"of": "other"}),
         "a word of sentences that programs print": Data(
-            {"tokens": [["it", "is", "NaN" if i % 9 == 0 else f"w{i}", "."] for i in range(60)]},
+            {
+                "tokens": [
+                    ["what", "may", "come", "out", "of", "it", "NaN" if i % 9 == 0 else f"w{i}", "."] for i in range(60)
+                ]
+            },
             kinds={"tokens": "other"},
         ),
         "an answer in its context": Data(
@@ -326,6 +330,11 @@ SPEAKS: dict[str, dict[str, Any]] = {
         ),
         "a missing choice that was printed": (
             Data({"of": [["a", "nan" if i % 9 == 0 else f"b{i}", "c"] for i in range(60)]}, kinds={"of": "other"}),
+            "suspicious-text",
+            "warning",
+        ),
+        "a missing choice beside a mark": (
+            Data({"of": [["?", "nan" if i % 9 == 0 else f"b{i}", "c"] for i in range(60)]}, kinds={"of": "other"}),
             "suspicious-text",
             "warning",
         ),

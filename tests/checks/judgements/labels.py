@@ -86,6 +86,8 @@ def from_sources(by: int = 0, of: int = 1, random: bool = False, runs: bool = Fa
     return Data(columns, "label", kinds={"x": "embedding", "label": "category", "source": "category"})
 
 
+SHOPS = [f"shop {i}" for i in np.arange(400) % 20]
+DAYS = [f"2024-03-{1 + i:02d}" for i in np.arange(400) // 20]
 SILENT: dict[str, dict[str, Any]] = {
     "label_runs": {
         "one class in training, several in the test": runs_of(
@@ -103,9 +105,7 @@ SILENT: dict[str, dict[str, Any]] = {
         "one long series of many": runs_of(
             np.where(np.arange(400) // 20 == 3, 1, RARE), device=[f"d{i}" for i in np.arange(400) // 20]
         ),
-        "one day of many": runs_of(
-            np.where(np.arange(400) // 20 == 3, 1, RARE), date=[f"2024-03-{1 + i:02d}" for i in np.arange(400) // 20]
-        ),
+        "every shop on one day": runs_of(np.where(np.arange(400) // 20 == 3, 1, RARE), shop=SHOPS, date=DAYS),
     },
     "moved_labels": {
         "labels of their own rows": classed(),
@@ -283,6 +283,16 @@ SPEAKS: dict[str, dict[str, Any]] = {
     "label_runs": {
         "a rare class for a while": (
             runs_of(np.where(np.arange(400) // 20 == 3, 1, RARE)),
+            "label-odd-one-out",
+            "warning",
+        ),
+        "one class on a day": (
+            runs_of(np.where(np.arange(400) // 20 == 3, 1, RARE), date=DAYS),
+            "label-odd-one-out",
+            "warning",
+        ),
+        "one class on a day, of readings that all differ": (
+            runs_of(np.where(np.arange(400) // 20 == 3, 1, RARE), date=DAYS, price=np.arange(400) * 37 % 251),
             "label-odd-one-out",
             "warning",
         ),

@@ -46,6 +46,8 @@ def hung(value: float, mark: float | None = None) -> Data:
     return Data({"x": x})
 
 
+SKEWED = np.exp(3 * np.random.default_rng(34).normal(size=(100, 40, 3)))
+"""Windows of a sensor that is mostly near 0, and never at it."""
 ONE = np.random.default_rng(33).normal(0, 1, (100, 120))
 CLIPPED = np.where(np.arange(100)[:, None] < 12, np.clip(4 * ONE, -3, 3), ONE)
 MANY = np.random.default_rng(9).normal(0, 1, (100, 20, 64))
@@ -92,8 +94,6 @@ def padded_spectra() -> Any:
     return loud.clip(-80, 0).astype(np.float32)
 
 
-SEEN = np.random.default_rng(8).random((100, 3)) > 0.1
-"""Which joints of which samples are seen."""
 SILENT: dict[str, dict[str, Any]] = {
     "shifted_numbers": first_rows(test_shifted_numbers.SILENT),
     "group_clocks": test_group_clocks.SILENT,
@@ -153,9 +153,6 @@ SILENT: dict[str, dict[str, Any]] = {
             {"n": np.r_[np.rint(NOISE[:200] * 9).astype(int), np.zeros(200, int)], "label": ["a"] * 200 + ["b"] * 200},
             "label",
         ),
-        "counts of those who have any, before the others": Data(
-            {"n": np.where(np.arange(400) < 150, 1 + np.rint(np.abs(NOISE) * 4), 0).astype(int)}
-        ),
         "a rare event": Data({"n": (np.arange(400) == 7).astype(int)}),
         "a flag that is set from one row on": Data({"n": (np.arange(400) > 300).astype(int)}),
         "two of four classes, by which rows are sorted": Data(
@@ -173,12 +170,6 @@ SILENT: dict[str, dict[str, Any]] = {
         "all but one sample the same": Data({"x": np.r_[np.ones((100, 20)), np.zeros((1, 20))]}),
         "a whole sample of one value": Data({"x": np.r_[WINDOWS, np.zeros((1, 40, 3))]}),
         "a channel that often rests": Data({"x": with_channel(2, np.repeat(NOISE, 10).reshape(100, 40))}),
-        "maps of where joints are, of which some are not seen": Data(
-            {
-                "x": np.exp(-((np.arange(60)[None, :, None] - 30 - 6 * NOISE[:300].reshape(100, 1, 3)) ** 2) / 20)
-                * SEEN[:, None]
-            }
-        ),
         "a channel of steps": Data({"x": with_channel(2, (WINDOWS[..., 0] > 2.2).astype(float))}),
         "sequences of vectors, padded at their ends": Data(
             {"x": np.where(np.arange(20)[None, :, None] > 12 + np.arange(100)[:, None, None] % 9, 0.0, MANY)}
@@ -285,6 +276,11 @@ SPEAKS: dict[str, dict[str, Any]] = {
             "stuck-values",
             "warning",
         ),
+        "what sticks for most of the rows": (
+            Data({"n": np.where(np.arange(400) < 150, 1 + np.rint(np.abs(NOISE) * 4), 0).astype(int)}),
+            "stuck-values",
+            "warning",
+        ),
         "a meter of a client who came later": (
             Data({"load": np.where(np.arange(400) < 90, 0, 40 + 9 * NOISE)}),
             "stuck-values",
@@ -292,6 +288,11 @@ SPEAKS: dict[str, dict[str, Any]] = {
         ),
     },
     "flat_components": {
+        "a dead channel of a sensor that is mostly near 0": (
+            Data({"x": np.where((np.arange(100) % 25 == 0)[:, None, None] & (np.arange(3) == 1), 0, SKEWED)}),
+            "constant-samples",
+            "warning",
+        ),
         "the background of pictures that were standardised": (
             Data({"x": np.insert(np.maximum(NOISE.reshape(-1, 4), -0.4242), 2, -0.4242, axis=1)}),
             "constant-field",

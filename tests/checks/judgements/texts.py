@@ -480,6 +480,14 @@ SPEAKS: dict[str, dict[str, Any]] = {
             "suspicious-text",
             "warning",
         ),
+        "two missing texts of a row that were printed": (
+            Data(
+                {name: [t if i % 10 else "nan" for i, t in enumerate(TEXTS * 5)] for name in ("title", "body")},
+                kinds={"title": "text", "body": "text"},
+            ),
+            "suspicious-text",
+            "warning",
+        ),
         "blanks": (Data({"text": [*TEXTS, " \n"]}, kinds={"text": "text"}), "blank-text", "warning"),
         "markup among plain texts": (
             Data({"text": [*TEXTS * 5, "<div>win</div> now"]}, kinds={"text": "text"}),

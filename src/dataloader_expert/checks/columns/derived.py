@@ -319,9 +319,7 @@ def _part_given(x: Any, values: Any, period: int | None, usually: float) -> Any:
     if table.max(1).sum() < usually * both.sum() or len(np.unique(usual)) < len(parts):
         return None
     given[both] = usual[b] == a
-    others = a[usual[b] != a]
-    # what has values of its own in the other rows is something else, such as a place that was visited for a month
-    return None if 2 * np.isin(others, usual).sum() < len(others) else given
+    return given
 
 
 def _factor(x: Any, operation: Operation, a: Any, b: Any) -> float:

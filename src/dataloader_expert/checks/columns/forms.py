@@ -49,9 +49,12 @@ _COMMA = re.compile(r"[-+]?(?:\d{1,3}(?:\.\d{3})+|\d+),\d+")
 _UNIT = re.compile(r"([$€£¥]\s?)?[-+]?(?:[\d.,'\u2019]*\d)(\s?(?:%|[$€£¥]|[A-Za-zµ°]{1,4}[\d²³]?(?:/[a-z]{1,3})?))?")
 _CODE = re.compile(r"[A-Za-z]{1,3}[-_.]?\d+(?:[-._]\d+)*|\d{7,}[A-Za-z]")
 """Letters and a number; or a long one with its check character, as of books and of people."""
+_LIMIT = (
+    r"[$€£¥]?\d[\d.,]*(?:\s?(?:%|[A-Za-zµ°]{1,4}[²³]?(?:/[a-z]{1,3})?|(?:year|month|week|day|hour|minute|second)s?))?"
+)
 _BOUND = re.compile(
-    r"[<>≤≥]=?\s?\d.*|\d[\d.,]*\s?\+|(?:less|fewer|more|under|over|below|above|at least|at most|up to)\b\D*\d.*"
-    r"|\d.*\b(?:or|and) (?:less|fewer|more|under|over|below|above|older|younger|up)\b.*",
+    rf"(?:[<>≤≥]=?|(?:(?:less|fewer|more) than|under|over|below|above|at least|at most|up to)\s)\s?{_LIMIT}"
+    rf"|{_LIMIT}\s?(?:\+|(?:or|and) (?:less|fewer|more|under|over|below|above|older|younger|up))",
     re.I,
 )
 """What is beyond a limit of detection, or beyond the last number that could be chosen."""
@@ -273,7 +276,7 @@ def _judged(fact: Fact) -> Iterator[Finding]:
         yield finding(
             "dtype-drift",
             "info",
-            f"{name} has numbers and, in {number(v['odd'], 'sample')}, bounds such as {v['odd_example'][:LONGEST]!r}",
+            f"{name} mixes numbers with bounds such as {v['odd_example'][:LONGEST]!r} ({number(v['odd'], 'sample')})",
             fact,
             "choose a number for each bound, or read the column as classes: a number parser fails on them",
             v["where"],

@@ -185,10 +185,11 @@ def _kinds_by_signs(text: str) -> Iterable[str]:
 
 
 def said_by_others(value: str, block: Block, i: int, names: Iterable[str]) -> bool:
-    """Whether another text of the sample, in these fields, has it as a word: an answer that was found in its context."""
-    word = re.compile(rf"(?<!\w){re.escape(value.strip())}(?!\w)")
+    """Whether another text of the sample contains the value as a word among others, as the context of an answer does."""
+    bare = value.strip()
+    word = re.compile(rf"(?<!\w){re.escape(bare)}(?!\w)")
     texts = (block.columns[name].values[i] for name in names if name in block.columns)
-    return any(isinstance(text, str) and word.search(text) for text in texts)
+    return any(isinstance(text, str) and text.strip() != bare and word.search(text) for text in texts)
 
 
 def has_template(text: str) -> bool:

@@ -26,8 +26,9 @@ HEAVY = 0.05
 TOGETHER = 100
 """The fewest rows that tell by themselves how frequent values are."""
 ITERATIONS = 100
-FIELDS, CLOSEST, NEAR = 64, 6, 20
-"""The most fields that may depend on one another; how many of them are tried, and the fewest pairs that differ in one of them alone."""
+FIELDS, CLOSEST, NEAR, RECURS = 64, 6, 20, 5
+"""The most fields that may depend on one another; how many of them are tried, and the fewest pairs that differ in one of them alone; in how
+many different rows, on average, each value of each field must be: rows that are equal in a rarer one, such as a name, are edited copies."""
 LEAST = 3.0
 """Pairs expected from which on chance explains any: that there were none would be odd."""
 
@@ -143,7 +144,8 @@ class Chance:
 def given_others(seen: Any) -> float:
     """The probability that two rows are equal, from pairs that differ in one or two fields: of two fields that are independent where all others
     are equal, as many pairs are equal in both, to those in one, as in the other to those in neither; the median of several such fields.
-    Copies do not count, and the other fields may depend on one another. 0 if hardly any rows differ so little. ``seen``: uint64 [rows, fields].
+    Copies do not count, and the other fields may depend on one another. 0 if hardly any rows differ so little, or a field
+    has many values. ``seen``: uint64 [rows, fields].
     """
     import numpy as np
 
@@ -151,6 +153,8 @@ def given_others(seen: Any) -> float:
         return 0.0
     columns = [mix(column + np.uint64(i)) for i, column in enumerate(seen.T)]
     whole = sum(columns[1:], columns[0])
+    if RECURS * max(len(np.unique(column)) for column in columns) > len(np.unique(whole)):
+        return 0.0
 
     def pairs(rows: Any) -> int:
         return pairs_of(np.unique(rows, return_counts=True)[1])

@@ -58,7 +58,8 @@ class Edges(Check):
         self.measured = {f.name for f in rows if "float" in f.dtype}
         """Numbers of other kinds may count what they like."""
         names = sorted((f.name for f in rows), key=lambda name: name not in self.measured)[:FIELDS]
-        self.pairs: list[Pair] = [pair for pair in product(self.pointing, names) if pair[0] != pair[1]]
+        pairs = product(self.pointing, names)
+        self.pairs: list[Pair] = [(a, b) for a, b in pairs if a != b and (b in self.measured or _named(a))]
         self.counts: dict[Pair, Counter[str]] = {pair: Counter() for pair in self.pairs}
         """By what the largest number is: that of the last row, one more, larger still, or negative."""
         self.lengths: dict[Pair, set[int]] = {pair: set() for pair in self.pairs}
@@ -136,7 +137,7 @@ class Edges(Check):
     def _into(self, pair: Pair) -> bool:
         counts = self.counts[pair]
         n, reach = counts["samples"], max(counts["last"], counts["from one"])
-        named = pair[1] in self.measured and bool({*words(pair[0])} & {*POINTING})
+        named = pair[1] in self.measured and _named(pair[0])
         named = named and counts["within"] + counts["from one"] >= MOSTLY * n
         return n >= LEAST and len(self.lengths[pair]) >= LENGTHS and (reach >= MOSTLY * n or named)
 
@@ -166,10 +167,14 @@ def _points(field: Field) -> bool:
     return fits and any(field.shape[k] is None and field.shape[1 - k] in ENDS for k in (0, 1))
 
 
+def _named(name: str) -> bool:
+    """Whether a field is called after edges or faces: of whole numbers beside whole numbers nothing else tells which point where."""
+    return bool({*words(name)} & {*POINTING})
+
+
 def _is_pointed_at(field: Field) -> bool:
     """Whether it may have a row for each node: measurements, or whole numbers such as those of elements."""
-    named = {*words(field.name)} & {*POINTING}
-    whole = "int" in field.dtype and not named
+    whole = "int" in field.dtype and not _named(field.name)
     return field.shape[:1] == (None,) and (whole or ("float" in field.dtype and len(field.shape) > 1))
 
 

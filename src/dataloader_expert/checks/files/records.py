@@ -29,8 +29,8 @@ KEPT = 4096
 TYPES = {bool: "boolean", int: "number", float: "number", str: "text", list: "list", tuple: "list", dict: "object"}
 NUMBERS = {int, float}
 NOTHING = "null"
-STOPS = {".", ",", "?", "!"}
-"""What stands alone in a list only if the list is a sentence in words."""
+STOPS, SENTENCE = {".", ",", "?", "!"}, 8
+"""What stands alone in a sentence that is a list of words, and the fewest of these: choices are fewer, and one of them may be a mark."""
 APART = "\x1f"
 """Between the keys of an object."""
 
@@ -95,7 +95,7 @@ class Records(Check):
             if {*map(type, value)} <= NUMBERS:
                 self._count((f"{path}[]", "type", "number"), place, len(value))
             elif depth < DEEPEST:
-                words = any(isinstance(inner, str) and inner in STOPS for inner in value)
+                words = len(value) >= SENTENCE and any(isinstance(inner, str) and inner in STOPS for inner in value)
                 for inner in value:
                     self._typed(inner, f"{path}[]", place)
                     self._look(inner, f"{path}[]", place, depth + 1, words)

@@ -16,6 +16,7 @@ from dataloader_expert.conclusions import Finding, finding, number
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.base import Block
+from dataloader_expert.sources.roles import words
 
 CANNED = Quantity("canned_texts", "samples", "samples with one text in the same words and several labels, with places")
 ROWS, FIELDS = 20_000, 4
@@ -25,6 +26,9 @@ LEAST, SHARE, OTHERS, ONCE = 8, 0.005, 100, 0.9
 """The fewest samples with one text, and their least share; the fewest samples, and the least share of different texts that stand once."""
 OF_ONE = 0.8
 """The largest share of these samples that have one label: else it is what such a text means."""
+
+TITLES = {"title", "subject", "headline", "summary"}
+"""Words in the names of texts that say in short what another one says."""
 
 
 class CannedTexts(DrawnRows):
@@ -84,9 +88,11 @@ class CannedTexts(DrawnRows):
                 yield Fact(CANNED, value, self.evidence("sampled", int(there.sum())), {"field": name})
 
     def _is_title(self, name: str, rows: dict[str, Any], there: Any, here: Any) -> bool:
-        """Whether a longer text is beside this one, and mostly another one each time: that of a review says more than its title."""
+        """Whether this is called a title and a longer text is beside it, mostly another one each time: a review says more than its title."""
         import numpy as np
 
+        if not {*words(name)} & TITLES:
+            return False
         others = [other for other in self.texts if rows[f"length {other}"].sum() > rows[f"length {name}"].sum()]
         return any(len(np.unique(rows[f"text {other}"][there][here])) > here.sum() / 2 for other in others)
 

@@ -68,9 +68,8 @@ class LabelRuns(Check):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        timed = context.timed
-        self.others = [*context.series_fields, *([] if timed is None else [timed.field])]
-        """Fields that may say why: a series, or the one day on which all shops were closed."""
+        self.series = context.series_fields
+        self.time = [] if context.timed is None else [context.timed.field]
         self.inner: dict[str, _Runs] = {}
         self.ends: list[list[_Run]] = []
         """The first and the last run of blocks that follow one another, which may go on in others."""
@@ -128,7 +127,7 @@ class LabelRuns(Check):
         here = np.arange(first, first + rows)
         beside = np.array([i for i in (first - 1, first + rows) if 0 <= i < block.samples], np.int64)
         even: set[tuple[str, str]] = set()
-        for name in self.others:
+        for name in [*self.series, *(self.time if self._all_series(block, first, rows) else [])]:
             column = block.columns.get(name)
             if column is None or name == self.context.label or len(set(texts_of(column, here, 80))) > 1:
                 continue
@@ -140,6 +139,18 @@ class LabelRuns(Check):
                 return True, frozenset()
             even.add((name, own))
         return False, frozenset() if len(beside) else frozenset(even)
+
+    def _all_series(self, block: Block, first: int, rows: int) -> bool:
+        """Whether these rows are one each of series most of which are beside them as well, such as all shops on the day on which they were closed."""
+        import numpy as np
+
+        around = np.r_[max(0, first - rows) : first, first + rows : min(first + 2 * rows, block.samples)]
+        for name in self.series if self.time else ():
+            column = block.columns.get(name)
+            own = set(texts_of(column, np.arange(first, first + rows), 80))
+            if len(own) == rows < 2 * len(own & set(texts_of(column, around, 80))):
+                return True
+        return False
 
     def _few(self) -> None:
         if len(self.inner) > MOST_CLASSES:

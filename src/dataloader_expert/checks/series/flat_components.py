@@ -40,9 +40,6 @@ AT_LEAST_IN = 0.5
 USUAL = 0.05
 """The share of zeros, or of the least value, in the other components from which a component of these is no surprise: counts of rare words,
 the margin of an image."""
-NEAR_LEAST, RESTS = 0.01, 0.5
-"""The part of a sample's range within which values are at its least, and the share of them from which a channel rests there: maps of where
-things are, the rain of an hour. That it rests throughout a sample says that nothing is there."""
 MARKS = {"keypoints", "landmarks", "mask", "masks"}
 """Words in the names of points with a mark each of whether they are seen, and of marks of what is padding: all may be."""
 TOLD = 8
@@ -59,18 +56,11 @@ class _Seen:
     """Zeros, and values at the least of all, of each component, among so many values of each that were counted."""
     steps: Any = 0
     changes: Any = 0
-    resting: Any = 0
-    """Of each channel: pairs of neighbours, where it is not flat, how many of them differ, and how many values are near the least."""
+    """Of each channel: pairs of neighbours, where it is not flat, and how many of them differ."""
     flat: dict[int, int] = field(default_factory=dict)
     """Samples in which a channel holds one value."""
     ends: dict[int, tuple[int, int]] = field(default_factory=dict)
     """The first and the last of these."""
-    tops: dict[int, float] = field(default_factory=dict)
-    """The largest of these values."""
-
-    def rests(self, k: int) -> bool:
-        """Whether a channel is flat only at the least value, near which it mostly is elsewhere."""
-        return bool(self.tops[k] <= self.low[k] and self.resting[k] >= RESTS * max(1, self.steps[k]))
 
     def stretch(self, k: int) -> tuple[int, int] | None:
         """The first and the last of the samples in which a channel holds one value, if these are ``LEAST`` or more that follow one another, between
@@ -79,9 +69,8 @@ class _Seen:
         n = self.flat[k]
         return (first, last) if LEAST <= n == last - first + 1 <= AT_LEAST_IN * self.samples else None
 
-    def note(self, k: int, n: int, first: int, last: int, top: float) -> None:
-        """``n`` further samples in which a channel holds one value, the first and the last of them, and the largest of these values."""
-        self.tops[k] = max(top, self.tops.get(k, top))
+    def note(self, k: int, n: int, first: int, last: int) -> None:
+        """``n`` further samples in which a channel holds one value, and the first and the last of them."""
         low, high = self.ends.get(k, (first, last))
         self.flat[k], self.ends[k] = self.flat.get(k, 0) + n, (min(low, first), max(high, last))
 
@@ -139,12 +128,10 @@ class FlatComponents(Check):
         flat = lows == highs
         seen.steps += (~flat[:LOOKED]).sum(0) * (values.shape[2] - 1)
         seen.changes += (some[:, :, 1:] != some[:, :, :-1]).sum((0, 2))
-        near = some <= (lows + NEAR_LEAST * (highs - lows))[:LOOKED, :, None]
-        seen.resting += (near.sum(2) * ~flat[:LOOKED]).sum(0)
         flat[flat.all(1) & (lows.min(1) == highs.max(1))] = False  # one value throughout the sample: told as such
         flat[_padded(flat, lows)] = False
         for i, k in np.argwhere(flat).tolist():
-            seen.note(k, 1, block.index(first + i), block.index(first + i), float(lows[i, k]))
+            seen.note(k, 1, block.index(first + i), block.index(first + i))
             self.where.add((name, k), block, first + i, name)
         return lows, highs, ends
 
@@ -161,10 +148,10 @@ class FlatComponents(Check):
             if theirs.low is None:
                 continue
             mine.low, mine.high = np.fmin(mine.low, theirs.low), np.fmax(mine.high, theirs.high)
-            for count in ("samples", "zeros", "values", "steps", "changes", "resting"):
+            for count in ("samples", "zeros", "values", "steps", "changes"):
                 setattr(mine, count, getattr(mine, count) + getattr(theirs, count))
             for k, n in theirs.flat.items():
-                mine.note(k, n, *theirs.ends[k], theirs.tops[k])
+                mine.note(k, n, *theirs.ends[k])
         self.where.merge(other.where)
         self.files.merge(other.files)
         self.parts.merge(other.parts)
@@ -202,7 +189,7 @@ class FlatComponents(Check):
                 at = {"field": name, "kind": kind, "first": part.components[0][0], "of": part.names[0]}
                 yield Fact(IN_PART, value, self.evidence(n=seen.samples), at)
             for k, n in sorted(seen.flat.items()):
-                if k in in_parts or seen.rests(k):
+                if k in in_parts:
                     continue
                 measured = seen.changes[k] >= VARIES * max(1, seen.steps[k])
                 stretch = seen.stretch(k)

@@ -171,8 +171,6 @@ def longest_run(numbers: Any) -> tuple[int, int, int] | None:
     others = np.delete(numbers, slice(first, first + length))
     if length < LEAST or len(others) < LEAST or not len(rest) or length < LONGER * int(rest.max()):
         return None
-    if length > len(others):
-        return None  # it is what most rows have
     share = float((others == numbers[first]).mean())
     if length * math.log(max(share, 1 / len(others))) > math.log(CHANCE):
         return None
