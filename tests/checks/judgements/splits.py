@@ -32,6 +32,14 @@ def reddish(seed: int, swapped: bool = False) -> Any:
     return Image.fromarray(made[..., ::-1].copy() if swapped else made)
 
 
+def loud() -> Data:
+    """Twenty windows of each of thirteen speakers, of whom the one in the test is a hundred times as loud."""
+    of = np.arange(13).repeat(20)
+    x = np.random.default_rng(15).normal(size=(len(of), 40)) * np.where(of < 12, 1, 100)[:, None]
+    splits = [*np.where(of < 12, "train", "test")]
+    return Data({"x": x, "speaker": [f"speaker {k}" for k in of]}, splits=splits, kinds={"x": "array"})
+
+
 SILENT: dict[str, dict[str, Any]] = {
     "renamed_values": test_renamed_values.SOUND,
     "drift": {
@@ -135,6 +143,7 @@ SILENT: dict[str, dict[str, Any]] = {
 SPEAKS: dict[str, dict[str, Any]] = {
     "renamed_values": test_renamed_values.SPEAKS,
     "drift": {
+        "one speaker at another scale than twelve alike": (loud(), "preprocessing-differs", "error"),
         "a target in another unit in one split": (
             Data(
                 {"x": NOISE, "y": np.r_[NOISE[:200] + 8, (NOISE[200:] + 8) * 14.5]},
