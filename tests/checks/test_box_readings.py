@@ -100,6 +100,14 @@ def test_boxes_that_are_all_written_otherwise_are_told(change: Callable[[Sides],
     assert found.severity == "error" and reading in found.message and "all seem to be written" in found.message
 
 
+def test_boxes_on_another_scale_are_told_as_such() -> None:
+    """Seen: boxes from 0 to 1000, of which it was said that each of them extends beyond its image, as if it were to be clipped."""
+    (other,) = told([13 * sides + 90 for sides in drawn()])
+    assert "they seem to be on another scale than the images" in other.message
+    (few,) = told([sides + np.array([170.0, 0, 170, 0]) if i == 3 else sides for i, sides in enumerate(drawn())])
+    assert "scale" not in few.message
+
+
 def test_pixels_among_fractions() -> None:
     whole = np.array([WIDE, HIGH, WIDE, HIGH])
     picture = Image.new("RGB", (int(WIDE), int(HIGH)))

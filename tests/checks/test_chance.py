@@ -201,5 +201,9 @@ def test_withheld_labels_contradict_none() -> None:
     text = [*texts[:60], *texts[60:80], *texts[:10]]
     data = Data({"text": text, "label": label}, "label", ["train"] * 60 + ["test"] * 30, kinds={"text": "text"})
     assert judged(data).keys() == {"duplicate-samples", "splits-overlap"}
+    gaps = Data({"text": text, "label": label.astype(float)}, "label", data.splits, kinds=data.kinds)
+    assert judged(gaps).keys() == {"duplicate-samples", "splits-overlap"}
+    anomalies = Data({"text": text, "label": np.where(label < 0, -1, 1)}, "label", data.splits, kinds=data.kinds)
+    assert "label-conflict" in judged(anomalies)
     label[40] = -1
     assert "label-conflict" in judged(data)

@@ -84,7 +84,6 @@ SILENT |= {
     ),
     "one level at a site, of few levels": at_sites(lambda x: 0 * x + 2, values=drawn().integers(0, 4, N).astype(float)),
     "a height of each site": at_sites(lambda x: x, values=40.0 + SITE),
-    "an index of prices, which is 100 at its base": at_sites(lambda x: 0 * x + 100, values=drawn().normal(120, 9, N)),
 }
 SPEAKS: dict[str, tuple[Data, str]] = {
     "whole numbers at one site": (at_sites(rounded), "scale-drift"),
@@ -114,6 +113,12 @@ def test_zeros_of_one_site_are_an_info_with_places() -> None:
     """Seen: the slope of one run on a treadmill, and the torque of an idle machine, were to be marked as missing."""
     found = judged("group_records", at_sites(lambda x: 0 * x))["stuck-values"]
     assert found.severity == "info" and [w["sample"] for w in found.where][:2] == [4, 10]
+
+
+@pytest.mark.parametrize("stuck", [1, 100])
+def test_a_number_at_the_end_of_its_scale_is_stuck(stuck: int) -> None:
+    data = at_sites(lambda x: 0 * x + stuck, values=drawn().normal(60, 9, N))
+    assert judged("group_records", data)["stuck-values"].severity == "warning"
 
 
 def test_what_is_said_of_all_samples_is_said_of_those_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:

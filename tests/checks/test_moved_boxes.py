@@ -11,8 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
+from dataloader_expert.checks.images.moved_boxes import MovedBoxes
 from dataloader_expert.conclusions import Finding
-from tests.checks.looking import Data, judged, judged_alone
+from dataloader_expert.facts import Facts
+from tests.checks.looking import Data, blocks_of, context_of, judged, judged_alone
 from tests.checks.scenes import SIZE, things
 
 IMAGES = 150
@@ -48,6 +50,18 @@ def delivered(images: list[Any], boxes: list[Any]) -> Data:
 def found(images: list[Any], boxes: list[Any], code: str | None = None) -> Finding | None:
     every = judged("moved_boxes", laid(images, boxes))
     return next(iter(every.values()), None) if code is None else every.get(code)
+
+
+@pytest.mark.parametrize("shape", [(1, 3, 40, 40), (4800,), (3, 0, 40)])
+def test_a_sample_that_is_no_picture_is_passed_over(shape: tuple[int, ...]) -> None:
+    """Seen: one tensor with a batch dimension among the others ended the check."""
+    images, boxes = boxed(0)
+    data = delivered(images, mirrored(boxes, 50, 90, 0))
+    check = MovedBoxes(context_of(data))
+    data.columns["0"][7] = np.zeros(shape, np.float32)
+    for block in blocks_of(data):
+        check.see(block)
+    assert "box-mirrored" in {f.code for f in check.judge(Facts(tuple(check.facts())))}
 
 
 def mirrored(boxes: list[Any], first: int, last: int, axis: int) -> list[Any]:

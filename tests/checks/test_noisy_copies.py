@@ -54,7 +54,8 @@ SOUND = {
     "samples of their own": measured(),
     "a walk that was split at random": walk(),
     "equal ones, which are told as duplicates": measured(lambda x, rng: x),
-    "equal ones but for the last bits, as sums in another order": measured(
+    "equal ones of many numbers": measured(lambda x, rng: x, (60, 9)),
+    "equal ones but for the last bits, as sums in another order, which are told as equal but for rounding": measured(
         lambda x, rng: x * rng.normal(1, 1e-7, x.shape)
     ),
     "rounded numbers": Data({"x": np.random.default_rng(3).normal(size=(400, 4)).round(1)}, splits=SPLITS),
@@ -65,6 +66,11 @@ SOUND["samples in another unit, all near 0"] = Data(
 SPEAKS = {
     "with noise": (measured(noisy), "splits-near-overlap", "warning"),
     "as half floats": (measured(halved), "splits-near-overlap", "warning"),
+    "with next to no noise": (
+        measured(lambda x, rng: x * rng.normal(1, 3e-6, x.shape), (60, 9)),
+        "splits-near-overlap",
+        "warning",
+    ),
     "windows with noise": (measured(noisy, (20, 6)), "splits-near-overlap", "warning"),
 }
 

@@ -302,10 +302,20 @@ SPEAKS: dict[str, dict[str, Any]] = {
         "degrees Fahrenheit at one site": (sites(fahrenheit=True), "scale-drift", "warning"),
     },
     "statistics": {
-        "the sample rate beside waveforms": (
-            Data({"0": NOISE.reshape(20, 1, 20), "1": np.full(20, 8000)}),
+        "a number beside pictures": (
+            Data({"0": np.zeros((20, 3, 16, 16), np.float32), "1": np.full(20, 8000)}),
             "constant-field",
             "info",
+        ),
+        "a target beside pictures": (
+            Data({"0": np.zeros((20, 3, 16, 16), np.float32), "angle": np.full(20, 0.5)}, "angle"),
+            "constant-field",
+            "warning",
+        ),
+        "a temperature beside windows": (
+            Data({"x": NOISE.reshape(20, 2, 10), "temperature": np.full(20, 21.5)}),
+            "constant-field",
+            "warning",
         ),
         "the border of small images, pixel by pixel": (
             Data({f"pixel{k}": np.zeros(400) if k < 5 else NOISE + k for k in range(20)}),

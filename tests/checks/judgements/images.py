@@ -272,7 +272,6 @@ SILENT: dict[str, dict[str, Any]] = {
             {"image": [*PICTURES[:3], *(picture(i, size=54 + 6 * i) for i in range(5)), picture(9, mode="L")]}
         ),
         "one mode": Data({"image": PICTURES}),
-        "tiles of the sea among others": Data({"image": [*PICTURES, *map(calm, range(9))]}),
         "only gray pictures": Data({"image": [picture(i, mode="L") for i in range(4)]}),
         "arrays that are not on the scale of pixels": Data(
             {"x": rng.integers(0, 17, (6, 8, 8), np.uint8)}, kinds={"x": "image"}
@@ -493,6 +492,7 @@ SPEAKS: dict[str, dict[str, Any]] = {
         ),
         "one of another size": (Data({"image": [*SHARP, *SHARP[:3], picture(9, size=12)]}), "odd-size", "info"),
         "a strip": (Data({"image": [*SHARP, *SHARP[:3], picture(9).resize((160, 20))]}), "odd-aspect", "info"),
+        "tiles of the sea among others": (Data({"image": [*PICTURES, *map(calm, range(9))]}), "flat", "info"),
         "a nearly flat one": (Data({"image": [*PICTURES * 3, calm(0)]}), "flat", "warning"),
         "a flat one": (Data({"image": [*PICTURES, Image.new("RGB", (48, 48), (99, 9, 9))]}), "flat", "warning"),
     },

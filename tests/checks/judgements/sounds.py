@@ -109,6 +109,7 @@ SPEAKS: dict[str, dict[str, Any]] = {
     "sounds": {
         "silence": (sounds(sound(), sound(0.0)), "silent-audio", "warning"),
         "one far longer than the others": (sounds(*[sound()] * 30, sound(n=1800)), "outliers", "info"),
+        "three far longer than the others": (sounds(*[sound()] * 37, *[sound(n=9000)] * 3), "outliers", "info"),
         "mono in one split, stereo in the other": (channels(lambda i: 1 + i // 20), "channel-drift", "warning"),
         "silence in a class of sounds": (classes(16, 0), "silent-audio", "warning"),
         "beyond full scale, cast without a limit": (sounds(sound(), too_loud(1.3)), "clipped-audio", "warning"),

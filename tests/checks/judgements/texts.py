@@ -460,9 +460,18 @@ SPEAKS: dict[str, dict[str, Any]] = {
             Data(
                 {"model": [t if i % 3 else "" for i, t in enumerate(TEXTS * 4)], "hp": NOISE[:48]},
                 kinds={"model": "text"},
+                context={"short_texts": True},
             ),
             "blank-text",
             "info",
+        ),
+        "a review that many rows lack": (
+            Data(
+                {"review": [t if i % 3 else "" for i, t in enumerate(TEXTS * 4)], "stars": NOISE[:48]},
+                kinds={"review": "text"},
+            ),
+            "blank-text",
+            "warning",
         ),
         "an answer that is often blank": (
             Data(

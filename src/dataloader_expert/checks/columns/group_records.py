@@ -155,9 +155,8 @@ class GroupRecords(DrawnNumbers):
             looked = "" if v["looked"] == v["rows"] else " looked at"
             text = f"{name} is {v['value']:g} in all {v['looked']:,} samples{looked} {_where(fact)}{more}, while it hardly repeats a value in the others"
             fix = "find out whether it was measured there; if not, mark it as missing in these samples"
-            # what is idle, or level, measures nothing but 0, and an index is 1 or 100 where it begins
-            severity = "info" if v["value"] in (0, 1, 100) else "warning"
-            yield finding("stuck-values", severity, text, fact, fix, v["where"], v["rows"])
+            zero: Severity = "warning" if v["value"] else "info"  # what is idle, or level, measures nothing but 0
+            yield finding("stuck-values", zero, text, fact, fix, v["where"], v["rows"])
         for fact in facts.all(CROSSED):
             if facts.find(ORDER, fields=fact.at["fields"]) is not None:
                 continue  # told by the order

@@ -12,7 +12,7 @@ from dataloader_expert.checks.common.class_maps import CLASS_MAP
 from dataloader_expert.checks.common.treatments import MINUS_ONE, SHAPED, marks_of
 from dataloader_expert.conclusions import Finding, finding, number, verb
 from dataloader_expert.facts import Fact, Facts, Quantity
-from dataloader_expert.sources.arrays import has_boxes
+from dataloader_expert.sources.arrays import has_boxes, picture_sides
 from dataloader_expert.sources.label_names import is_no_class
 from dataloader_expert.sources.roles import GROUP_WORDS, ROW_WORDS, words
 
@@ -66,8 +66,8 @@ def judge_statistics(fact: Fact, facts: Facts, context: Context) -> Iterable[Fin
     text = kind in ("text", "category")  # its statistics are of lengths
     # one mark for each of as many elements as there are, such as a mask of tokens: its length says something
     marks = field is not None and field.shape[:1] == (None,) and "float" not in field.dtype
-    media = any(f.kind in MEDIA or len(f.shape) > 1 for f in context.fields if f.name != name)
-    beside = media and field is not None and (not field.shape or is_no_class(name))
+    media = any(f.kind in MEDIA or picture_sides(f) for f in context.fields if f.name != name)
+    beside = media and field is not None and (not field.shape or is_no_class(name)) and name != context.label
     about = beside or bool(set(words(name)) & (ROW_WORDS | GROUP_WORDS))
     told = text or kind == "boolean" or about or set(words(name)) <= {*CALENDAR, "week"}
     classes = name == context.classes_of_objects  # one class of objects is common
@@ -96,7 +96,7 @@ def judge_statistics(fact: Fact, facts: Facts, context: Context) -> Iterable[Fin
     ):
         yield finding(
             "constant-field",
-            # an attribute of objects, what is said beside a picture, what says where the samples are from, or a rare mark
+            # an attribute of objects, what is said beside a picture or a sound, what says where the samples are from, or a rare mark
             "info"
             if few or (context.objects is not None and kind == "sequence") or (s["min"] is not None and told)
             else "warning",

@@ -36,8 +36,6 @@ COLUMNS, VARIED = 3, 0.2
 EXTREME = 8.0
 """Spreads from the middle to which values count: one broken value must not make all others alike."""
 NEAREST = 4
-SINGLE = 1e-5
-"""The part of a sample's size by which equal ones may be apart once they are projected in single precision."""
 EXPECTED, FAR_CLOSER, LEAST = 0.01, 0.2, 3
 """How many ratios as small as those of copies would be expected by chance, how large they are at most, and the fewest copies."""
 FEWEST = 50
@@ -139,19 +137,29 @@ def prepared(values: Any) -> Any:
     low, middle, high = np.nanpercentile(values[:: max(1, len(values) // 2_000)], (25, 50, 75), axis=0)
     with np.errstate(invalid="ignore", over="ignore"):
         values = (values - middle) / np.maximum(high - low, 1e-9 * np.maximum(np.abs(middle), 1e-30))
-    values = np.nan_to_num(values, nan=0.0).clip(-EXTREME, EXTREME).astype(np.float32)
-    if values.shape[1] > PROJECTED:
-        rng = np.random.default_rng(0)
-        values = values @ rng.normal(0, PROJECTED**-0.5, (values.shape[1], PROJECTED)).astype(np.float32)
-    return values
+    return np.nan_to_num(values, nan=0.0).clip(-EXTREME, EXTREME).astype(np.float32)
+
+
+def projected(values: Any) -> Any:
+    """The same in fewer dimensions, if there are many."""
+    import numpy as np
+
+    if values.shape[1] <= PROJECTED:
+        return values
+    rng = np.random.default_rng(0)
+    return values @ rng.normal(0, PROJECTED**-0.5, (values.shape[1], PROJECTED)).astype(np.float32)
 
 
 def far_closer(others: Any, known: Any) -> Any:
     """Which of ``others`` are so much closer to one of ``known`` than to the next that chance does not explain it; positions, if several."""
     import numpy as np
 
+    # equal ones are told as duplicates, and no longer as equal once they are projected in single precision
+    seen = {row.tobytes() for row in known}
+    equal = np.array([row.tobytes() in seen for row in others], bool)
+    others, known = projected(others), projected(known)
     first, second = two_nearest(others, known)
-    there = (first > SINGLE * np.linalg.norm(others, axis=1)) & (second > 0)  # equal ones are told as duplicates
+    there = ~equal & (second > 0)
     if there.sum() < LEAST:
         return np.zeros(0, np.int64)
     ratio = np.where(there, first / np.where(second > 0, second, 1), 1.0)

@@ -70,8 +70,8 @@ class Seen:
         self.held = 0
         """Samples in memory."""
         self.spills: list[Spill] = []
-        self.hides: dict[str | None, set[bool]] = {}
-        """Whether labels of each split are -1: where all are, and none elsewhere, they are withheld."""
+        self.few_labels: dict[str | None, set[int]] = {}
+        """Two labels of each split, and -1 if it is one: where all are -1, and others, but several, elsewhere, they are withheld."""
         self.phrases = context.phrase > 0 and context.aside is not None
         """Whether phrases keep their digests: equal ones are no copies, but of two labels one is wrong."""
 
@@ -100,12 +100,16 @@ class Seen:
         key = digest if key is None else key
         labels = self._labels(block)
         for code, name in enumerate(names if labels is not None else ()):
-            own = labels[(codes[:n] == code) & (labels != 0)] == HIDDEN
-            self.hides.setdefault(name, set()).update(np.unique(own).tolist())
+            self._note_labels(name, _ends(labels[(codes[:n] == code) & (labels != 0)]))
         self.parts.append((key, digest, labels, split, block.unit.start, rows))
         self.held += n
         self.files.note(block)
         self._spill()
+
+    def _note_labels(self, name: str | None, few: set[int]) -> None:
+        few = self.few_labels.get(name, set()) | few
+        others = few - {HIDDEN}
+        self.few_labels[name] = few - others | ({min(others), max(others)} if others else set())
 
     def _labels(self, block: Block) -> Any:
         """Each sample's label as a digest; 0 if it has none, which contradicts no other; None if no sample has one."""
@@ -141,8 +145,8 @@ class Seen:
             (key, digest, label, int(place[split]) if isinstance(split, int) else place[split], start, rows)
             for key, digest, label, split, start, rows in other.parts
         ]
-        for name, hides in other.hides.items():
-            self.hides.setdefault(name, set()).update(hides)
+        for name, few in other.few_labels.items():
+            self._note_labels(name, few)
         self.held += other.held
         self.spills += [spill.renamed(place) for spill in other.spills]
         self.files.merge(other.files)
@@ -202,10 +206,10 @@ class Seen:
         """The same, where withheld labels are none."""
         import numpy as np
 
-        kinds = [*self.hides.values()]
-        if {True} not in kinds or {False} not in kinds or {True, False} in kinds:
-            return rows
-        hidden = [self.splits.index(name) for name, hides in self.hides.items() if hides == {True}]
+        hidden = [self.splits.index(name) for name, few in self.few_labels.items() if few == {HIDDEN}]
+        others = set().union(*(few for few in self.few_labels.values() if few != {HIDDEN}))
+        if not hidden or HIDDEN in others or len(others) < 2:
+            return rows  # -1 is a class
         return replace(rows, label=np.where(np.isin(rows.split, hidden), np.uint64(0), rows.label))
 
     def place(self, index: int, split: int) -> dict[str, Json]:
@@ -446,10 +450,18 @@ def _labels(values: Any) -> Any:
         return np.array([_label(v) for v in plain], np.uint64)
 
 
+def _ends(labels: Any) -> set[int]:
+    """The least and the largest of digests, but for that of -1, and this if it is one."""
+    others = labels[labels != HIDDEN]
+    ends = {int(others.min()), int(others.max())} if len(others) else set()
+    return ends if len(others) == len(labels) else ends | {HIDDEN}
+
+
 def _label(value: Any) -> int:
     missing = value is None or (isinstance(value, float) and value != value)
     if missing or (isinstance(value, str) and not value.strip()):
         return 0
+    value = int(value) if isinstance(value, float) and value.is_integer() else value  # of a column with gaps
     spelt = value.strip().casefold() if isinstance(value, str) else str(value)  # another spelling is not another label
     return digest64(spelt.encode("utf-8", "replace")) or 1
 

@@ -21,6 +21,9 @@ MISREAD = Quantity(
     "images whose boxes only fit if their numbers are read differently from the others'",
 )
 
+NEARLY_ALL = 0.8
+"""The share of boxes outside their images from which not these boxes are wrong, but the scale of all."""
+
 
 class Boxes(Check):
     ids = ("box-degenerate", "box-outside")
@@ -83,12 +86,17 @@ class Boxes(Check):
                     v["degenerate"],
                 )
             if v["outside"]:
+                text = f"{v['outside']} of {v['boxes']} boxes in {name} {verb(v['outside'], 'extend beyond')} the image ({read})"
+                fix = "clip them to the image; if there are many, check the box format and unit"
+                if v["boxes"] > 1 and v["outside"] >= NEARLY_ALL * v["boxes"]:
+                    text += ": they seem to be on another scale than the images"
+                    fix = "scale the boxes to the image as the model gets it, and draw a few on their images to check"
                 yield finding(
                     "box-outside",
                     "warning",
-                    f"{v['outside']} of {v['boxes']} boxes in {name} {verb(v['outside'], 'extend beyond')} the image ({read})",
+                    text,
                     fact,
-                    "clip them to the image; if there are many, check the box format and unit",
+                    fix,
                     v["outside_where"],
                     v["outside"],
                 )

@@ -24,7 +24,11 @@ def small_greys(block: Block, name: str) -> Any:
     floats = any(getattr(getattr(value, "dtype", None), "kind", "") == "f" for value in values)
     if not floats:
         return looks(block, name).small
-    return np.stack([gray_of(value) if getattr(value, "size", 0) else np.zeros((32, 32)) for value in values])
+    return np.stack([gray_of(value) if _is_picture(value) else np.zeros((32, 32)) for value in values])
+
+
+def _is_picture(value: Any) -> bool:
+    return getattr(value, "ndim", 0) in (2, 3) and value.size > 0
 
 
 def sides_of(field: Field) -> tuple[int, int] | None:

@@ -178,9 +178,9 @@ class Pictures(Check):
         yield from self._odd_sizes(evidence)
         yield from self._blurry(evidence)
         for name, n in self.looks.items():
-            if name in USUAL and n > RARE * self.seen:
-                continue
-            yield Fact(LOOKS, {"count": n, "where": _where(self.odd[name])}, evidence, {"look": name})
+            look = USUAL.get(name, name) if n > RARE * self.seen else name
+            if look:
+                yield Fact(LOOKS, {"count": n, "where": _where(self.odd[name])}, evidence, {"look": look})
 
     def _odd_sizes(self, evidence: Evidence) -> Iterable[Fact]:
         """Sizes and aspect ratios far from the usual ones: the median of the logarithms, and their median deviation from it."""
@@ -239,9 +239,10 @@ class Pictures(Check):
             )
 
 
-USUAL = ("still channel", "faint")
-"""Looks that many images have by nature: drawings of few colours; tiles of the sea, and of the ground of a slide."""
-_CODES = {"faint": "flat", "cut off": "flat", "still channel": "constant-samples"}
+USUAL = {"still channel": "", "faint": "often faint"}
+"""What looks that many images may have by nature are then: none of drawings of few colours; tiles of the sea, or of the ground of a slide, may
+be a covered lens."""
+_CODES = {"faint": "flat", "often faint": "flat", "cut off": "flat", "still channel": "constant-samples"}
 """Codes of looks that are not codes themselves."""
 _LOOKS: dict[str, tuple[Severity, str, str]] = {
     "rotated-by-exif": (
@@ -265,6 +266,7 @@ _LOOKS: dict[str, tuple[Severity, str, str]] = {
     ),
     "flat": ("warning", "are one flat colour", "drop them: they show nothing"),
     "faint": ("warning", "are nearly one flat colour", "inspect them; drop those that show nothing"),
+    "often faint": ("info", "are nearly one flat colour", "inspect some; drop those that show nothing"),
     "cut off": (
         "warning",
         "are plain mid-grey in their lower part: truncated files that a decoder padded before they were saved again",

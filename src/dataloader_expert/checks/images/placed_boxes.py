@@ -97,7 +97,7 @@ class Placed:
                 if orientation(value) > 4:  # on its side: annotated as stored or as shown, and nobody says which
                     return float("nan"), float("nan")
                 return float(value.width), float(value.height)
-            if hasattr(value, "shape") and value.ndim >= 2:
+            if hasattr(value, "shape") and value.ndim >= 2 and value.size:
                 h, w = value.shape[:2] if value.ndim == 2 or value.shape[-1] in (1, 3, 4) else value.shape[-2:]
                 return float(w), float(h)
         return float("nan"), float("nan")

@@ -52,7 +52,9 @@ QUIET_AT = 0.02
 PLACED = 1_000
 """The most lengths of which several clips are placed."""
 FEW = 20
-"""At most one clip in this many ends in zeros, or is far longer than others, by accident; if more do, it is intended."""
+"""At most one clip in this many ends in zeros by accident; if more do, it is intended."""
+RARE = 0.1
+"""The largest share of clips whose length is exceptional: if more are so long, it is one of several usual lengths."""
 SEVERAL, PART, LAST = 3, 0.2, 0.95
 """The fewest clips of a usual length that end early, and the largest share of them; and the share of the others that must last to their end:
 where clips were padded to one length, many end somewhere before it."""
@@ -237,7 +239,7 @@ class Sounds(Check):
         return [place for _, place in self.tails] if few else []
 
     def _far(self) -> list[int]:
-        """Exceptional lengths: more than eight robust deviations from the median, on a log scale. If many lie so far, none is."""
+        """Exceptional lengths: more than eight robust deviations from the median, on a log scale. If more than ``RARE`` lie so far, none is."""
         import numpy as np
 
         lengths = np.array([n for n in self.lengths if n > 0], np.float64)
@@ -248,7 +250,7 @@ class Sounds(Check):
         middle = _weighted_median(logs, counts)
         spread = max(1.4826 * _weighted_median(np.abs(logs - middle), counts), 0.05)
         far = np.abs(logs - middle) > 8 * spread
-        return sorted(lengths[far].astype(int).tolist()) if counts[far].sum() * FEW <= counts.sum() else []
+        return sorted(lengths[far].astype(int).tolist()) if counts[far].sum() <= RARE * counts.sum() else []
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for of, code, what in (("rate", "rate-drift", "sample rates"), ("channels", "channel-drift", "channel counts")):

@@ -228,7 +228,6 @@ class Leakage(Check):
         if self.groups and self.context.grouped is not None:
             astride = sorted(g for g, splits in self.groups.items() if len(splits) > 1)
             value = {"groups": len(self.groups), "astride": len(astride), "first": astride[:20]}
-            value["by_split"] = dict(Counter(split for splits in self.groups.values() for split in splits))
             value |= self._sizes() | {"kept": self._kept_together(), "of_things": self._of_things()}
             yield Fact(GROUPS, {**value, **_taken(self.context.grouped)}, evidence)
             same = respelled(self.groups)

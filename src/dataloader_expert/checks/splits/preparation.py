@@ -11,10 +11,9 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from typing import Any
 
-from dataloader_expert.checks.base import GROUPS, MIXED_UNITS, SPLIT_STATISTICS
+from dataloader_expert.checks.base import MIXED_UNITS, SPLIT_STATISTICS
 from dataloader_expert.checks.common.per_sample import telling, written
 from dataloader_expert.checks.splits.between import APART, LEAST, SURE, pairs_of, running
 from dataloader_expert.conclusions import Finding, finding
@@ -36,8 +35,6 @@ LEVELS = 4.0
 """Grey levels by which the means of channels must differ to determine their order."""
 CHANNELS = (1, 3, 4)
 """How many channels images have."""
-BY_CHANCE = 0.05
-"""The probability that groups are parted so from which that says nothing."""
 LOOKED = 64
 """Pixels of an image by which its channels are compared."""
 
@@ -74,9 +71,7 @@ def prepared(
                     f"{_span(b['p5'], b['p95'])} in {two.at['split']} (5th to 95th percentile)"
                 )
                 found = _renumbered if name in identifiers else _converted if name in converted else _differs
-                other = found(name, text, [one, two], two)
-                few = _of_few_groups(facts, one, two, 1)
-                yield (name, str(two.at["split"])), replace(other, severity="warning") if few else other
+                yield (name, str(two.at["split"])), found(name, text, [one, two], two)
 
 
 def swapped_fields(facts: Facts, names: set[str]) -> Iterable[Finding]:
@@ -148,7 +143,7 @@ def unlike_samples(facts: Facts, done: set[str]) -> Iterable[tuple[str, Finding]
                 name,
                 finding(
                     "preprocessing-differs",
-                    "info" if _of_few_groups(facts, one, two, len(one.value)) else "warning",
+                    "warning",
                     f"the splits barely overlap in {escaped(name)}: a sample's {of} is {_span(*a)} in "
                     f"{one.at['split']}, {_span(*b)} in {two.at['split']} (5th to 95th percentile)",
                     [one, two],
@@ -157,16 +152,6 @@ def unlike_samples(facts: Facts, done: set[str]) -> Iterable[tuple[str, Finding]
                 ),
             )
             break
-
-
-def _of_few_groups(facts: Facts, one: Fact, two: Fact, measures: int) -> bool:
-    """Whether two splits keep so few groups apart, such as speakers with a microphone each, that one of so many measures may part these by
-    chance."""
-    groups = facts.find(GROUPS)
-    if groups is None or groups.value["astride"]:
-        return False
-    a, b = (groups.value["by_split"].get(str(fact.at["split"]), 0) for fact in (one, two))
-    return bool(a and b) and 2 * measures / math.comb(a + b, a) >= BY_CHANCE
 
 
 def _renumbered(name: str, text: str, facts: list[Fact], other: Fact) -> Finding:

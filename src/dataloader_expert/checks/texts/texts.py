@@ -42,8 +42,8 @@ class Texts(Check):
         measured = [
             f for f in context.fields if f.kind == "number" and f.name not in (*context.identifiers, context.label)
         ]
-        self.beside = len(self.names) > 1 or bool(measured)
-        """Whether a text is not all that a sample holds."""
+        self.beside = len(self.names) > 1 or (context.short_texts and bool(measured))
+        """Whether a text is not all that a sample holds: beside others, or a name or title beside numbers."""
         self.counts: Counter[tuple[str, str]] = Counter()
         """Strange texts by kind and field."""
         self.blank: Counter[str] = Counter()
