@@ -24,7 +24,8 @@ DATA = {"x", "data", "images", "image", "imgs", "pixels", "features", "inputs", 
 """Names of arrays of which each row is a sample, whatever the lengths of the others."""
 EDGES = {"edges", "bin_edges", "bins", "ticks"}
 """Names of arrays that are one longer than what they enclose."""
-MEMBERS = {"mask", "idx", "index", "indices", "ids"}
+MASK = "mask"
+MEMBERS = {MASK, "idx", "index", "indices", "ids"}
 """What arrays are called, after a split, that say which rows of others are in it: a truth value for each, or their numbers."""
 PICTURE, OF_PIXELS = {"image", "img", "picture"}, ("label", "mask", "seg", "segmentation", "gt", "target")
 """Names of an array that is one picture, and of one that says something of each of its pixels."""
@@ -72,11 +73,13 @@ class Part:
         return Unequal(rows, self.samples, file=file, split=self.split)
 
 
-def parts_of(headers: Mapping[str, Header], name: str, alone: bool = False) -> tuple[Part, ...] | None:
+def parts_of(
+    headers: Mapping[str, Header], name: str, alone: bool = False, divided: bool = True
+) -> tuple[Part, ...] | None:
     """How a file of named arrays stores samples; None if the whole file is one sample. ``alone``: it is the whole data set, which is more
-    than one sample."""
+    than one sample. ``divided``: arrays may say which rows of the others a split has."""
     splits = {key: split for key in headers if (split := split_in_name(key)) is not None}
-    if members := _members(headers, splits):
+    if divided and (members := _members(headers, splits)):
         rest = {key: key for key in headers if key not in splits}
         part = _part(split_in_name(name), {key: headers[key] for key in rest}, rest, alone)
         return None if part is None else (replace(part, members=members),)
@@ -107,16 +110,15 @@ def _members(headers: Mapping[str, Header], splits: Mapping[str, str]) -> tuple[
     """The splits and the arrays that say which rows of the others are in each, as ``train_mask`` beside the nodes of a graph; none if arrays
     named after splits hold data."""
     rows = {shape[0] for key, (_, shape) in headers.items() if key not in splits and shape}
-    told = all((without_split(key) or "").lower() in MEMBERS and _says_which(headers[key], rows) for key in splits)
+    told = all(_says_which(without_split(key).lower(), headers[key], rows) for key in splits)
     return tuple((split, key) for key, split in splits.items()) if rows and told and len({*splits.values()}) > 1 else ()
 
 
-def _says_which(header: Header, rows: set[int]) -> bool:
-    """Whether an array has a truth value for each row, or may have numbers of some of them."""
+def _says_which(name: str, header: Header, rows: set[int]) -> bool:
+    """Whether an array may have a truth value for each row, or numbers of some of them."""
     dtype, shape = header
-    return len(shape) == 1 and (
-        shape[0] in rows if "b1" in dtype or dtype == "bool" else "i" in dtype and shape[0] < max(rows)
-    )
+    each = name == MASK or "b1" in dtype or dtype == "bool"
+    return name in MEMBERS and len(shape) == 1 and (shape[0] in rows if each else "i" in dtype and shape[0] < max(rows))
 
 
 def _row(header: Header) -> Header:

@@ -178,7 +178,7 @@ class Hdf5(Bundle):
         """Rows of a range: whole chunks of the widest array. Texts and rows of varying length have no width: a row takes at
         least its share of the file."""
         part, arrays = unit.at[0], self.arrays[unit.file]
-        if part.offsets is not None or part.members:
+        if part.offsets is not None:
             return unit.samples
         stored = [arrays[key] for _, key in part.arrays]
         in_file = sum(other.samples for other in self.units if other.file == unit.file)
