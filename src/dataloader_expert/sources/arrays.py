@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 from dataloader_expert.errors import Unreadable
-from dataloader_expert.sources.base import Field, Objects
+from dataloader_expert.sources.base import Field, Objects, Unit
 from dataloader_expert.sources.label_names import label_by_name
 from dataloader_expert.sources.layout import split_in_name, without_split
 
@@ -342,7 +343,7 @@ def pixel_boxes(source: Any) -> set[str]:
     found = set()
     for field in filter(has_boxes, source.fields):
         given = getattr(source, "given", {}).get(field.name)
-        values = given.values if given is not None else first_values(source, field.name)
+        values = given.values if given is not None else islice(values_in(source, field.name, source.units[:64]), 64)
         largest = [
             float(np.nanmax(v)) for v in values if isinstance(v, np.ndarray) and v.size and not np.isnan(v).all()
         ]
@@ -351,20 +352,14 @@ def pixel_boxes(source: Any) -> set[str]:
     return found
 
 
-def first_values(source: Any, name: str) -> list[Any]:
-    """Some values of a field, from the first units of a source."""
-    from dataloader_expert.errors import Unreadable
-
-    found: list[Any] = []
-    for unit in source.units[:64]:
+def values_in(source: Any, name: str, units: Iterable[Unit]) -> Iterator[Any]:
+    """The values of a field in these units of a source, which are read one after the other."""
+    for unit in units:
         try:
             column = source.column(unit, name)
         except Unreadable:
             continue
-        found += list(column.values) if column is not None else []
-        if len(found) >= 64:
-            break
-    return found
+        yield from column.values if column is not None else ()
 
 
 def modality_of(fields: tuple[Field, ...], label: str | None) -> str:

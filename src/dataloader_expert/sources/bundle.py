@@ -15,13 +15,12 @@ from typing import Any
 from dataloader_expert.errors import NothingReadable, RequestError, Unreadable
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources import row_splits
-from dataloader_expert.sources.arrays import OFFSETS, Header, Part, array_field, first_values, modality_of, parts_of
-from dataloader_expert.sources.base import Block, Column, Field, Source, Unit
+from dataloader_expert.sources.arrays import OFFSETS, Header, Part, array_field, modality_of, parts_of, values_in
+from dataloader_expert.sources.base import Block, Column, Field, Source, Unit, runs
 from dataloader_expert.sources.files import Entry, Listing
 from dataloader_expert.sources.label_names import is_no_class, label_by_name
 from dataloader_expert.sources.layout import BY_FOLDER, read_folders
 from dataloader_expert.sources.samples import spread
-from dataloader_expert.sources.table_fields import is_quantity
 
 NEARLY_ALL = 0.8
 """The share of arrays with the same shape from which another shape means damage, not a shape that varies."""
@@ -30,6 +29,8 @@ SPLIT = "split"
 DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError, ValueError)
 """What ``zipfile`` raises on damaged or hostile archives and members."""
 
+DRAWN = 128
+"""Values of which one comes again if they are classes."""
 FEW = 20
 """Of fewer samples, the classes of all may differ."""
 
@@ -181,11 +182,16 @@ class Bundle(Source):
             self.label, self.label_how = "label", BY_FOLDER
 
     def _may_be_label(self, name: str, shapes: Mapping[str, list[tuple[str, tuple[int | None, ...]]]]) -> bool:
-        """Whether the one number of each sample may be its class by its name, its dtype and some of its values."""
+        """Whether the one number of each sample may be its class by its name and its dtype: of some values, one comes again."""
         if "f" in shapes[name][0][0] or not self.samples or is_no_class(name):
             return False
-        values = [v.item() if hasattr(v, "item") else v for v in first_values(self, name)]
-        return not is_quantity(values) and 2 * len({*values}) <= max(len(values), FEW)
+        units = [self.units[i] for i in runs(len(self.units), DRAWN).tolist()]
+        found: set[Any] = set()
+        for value in itertools.islice(values_in(self, name, units), DRAWN):
+            if (plain := value.item() if hasattr(value, "item") else value) in found:
+                return True
+            found.add(plain)
+        return len(found) <= FEW
 
     def _fields(
         self, known: Mapping[str, Mapping[str, Header]], seen: Mapping[str, tuple[Part, ...] | None] | None
