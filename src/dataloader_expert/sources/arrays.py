@@ -33,6 +33,8 @@ PICTURE, OF_PIXELS = {"image", "img", "picture"}, ("label", "mask", "seg", "segm
 MOST_CHANNELS = 4
 SMALLEST = 16
 """The fewest pixels of a side of a picture."""
+NEARLY_ALL = 0.8
+"""The share of arrays with the same shape from which another shape means damage, not a shape that varies."""
 NEARLY = 0.1
 """The largest difference of two lengths, as a share of the longer, that means lost rows and not another axis."""
 
@@ -360,6 +362,17 @@ def values_in(source: Any, name: str, units: Iterable[Unit]) -> Iterator[Any]:
         except Unreadable:
             continue
         yield from column.values if column is not None else ()
+
+
+def merge_shapes(shapes: list[tuple[int | None, ...]]) -> tuple[int | None, ...]:
+    """The shape that nearly all have, with None for axes that vary."""
+    [(common, most)] = Counter(shapes).most_common(1)
+    if most >= NEARLY_ALL * len(shapes):
+        return common
+    ranks = {len(s) for s in shapes}
+    if len(ranks) != 1:
+        return (None,)
+    return tuple(x[0] if len(set(x)) == 1 else None for x in zip(*shapes, strict=True))
 
 
 def modality_of(fields: tuple[Field, ...], label: str | None) -> str:

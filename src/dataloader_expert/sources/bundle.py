@@ -15,15 +15,22 @@ from typing import Any
 from dataloader_expert.errors import NothingReadable, RequestError, Unreadable
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources import row_splits
-from dataloader_expert.sources.arrays import OFFSETS, Header, Part, array_field, modality_of, parts_of, values_in
+from dataloader_expert.sources.arrays import (
+    OFFSETS,
+    Header,
+    Part,
+    array_field,
+    merge_shapes,
+    modality_of,
+    parts_of,
+    values_in,
+)
 from dataloader_expert.sources.base import Block, Column, Field, Source, Unit, runs
 from dataloader_expert.sources.files import Entry, Listing
 from dataloader_expert.sources.label_names import is_no_class, label_by_name
 from dataloader_expert.sources.layout import BY_FOLDER, read_folders
 from dataloader_expert.sources.samples import spread
 
-NEARLY_ALL = 0.8
-"""The share of arrays with the same shape from which another shape means damage, not a shape that varies."""
 SPLIT = "split"
 """The field of what arrays such as ``train_mask`` say of each sample."""
 DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError, ValueError)
@@ -285,17 +292,6 @@ def cut(part: Part, arrays: Mapping[str, Any], file: str, first: int = 0) -> dic
     if part.members:
         columns[SPLIT] = row_splits.column_of(part, arrays, first)
     return columns
-
-
-def merge_shapes(shapes: list[tuple[int | None, ...]]) -> tuple[int | None, ...]:
-    """The shape that nearly all have, with None for axes that vary."""
-    [(common, most)] = Counter(shapes).most_common(1)
-    if most >= NEARLY_ALL * len(shapes):
-        return common
-    ranks = {len(s) for s in shapes}
-    if len(ranks) != 1:
-        return (None,)
-    return tuple(x[0] if len(set(x)) == 1 else None for x in zip(*shapes, strict=True))
 
 
 def declared_classes(listing: Listing) -> tuple[str, ...] | None:

@@ -7,12 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from dataloader_expert.errors import Unreadable
-from dataloader_expert.sources.arrays import MASK, Part
+from dataloader_expert.sources.arrays import MASK, NEARLY_ALL, Part
 from dataloader_expert.sources.base import Column
 from dataloader_expert.sources.layout import without_split
-
-NEARLY_ALL = 0.8
-"""The share of whole numbers from which on they are row numbers: of ids, such as those of users, as many rarely lie among the rows."""
 
 
 def problems_of(part: Part, arrays: Mapping[str, Any], file: str) -> list[Unreadable] | None:
@@ -27,7 +24,7 @@ def problems_of(part: Part, arrays: Mapping[str, Any], file: str) -> list[Unread
             return None
         there = rows[(rows >= 0) & (rows < part.samples)]
         if len(there) < NEARLY_ALL * len(rows):
-            return None
+            return None  # ids, such as those of users
         if beyond := len(rows) - len(there):
             said = f"{beyond:,} row numbers lie" if beyond > 1 else "1 row number lies"
             text = f"{said} outside 0 … {part.samples - 1:,}"
