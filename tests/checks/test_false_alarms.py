@@ -6,6 +6,7 @@ import io
 import json
 import tarfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -125,5 +126,6 @@ def test_the_only_number_beside_arrays_may_be_no_class(
 ) -> None:
     """Seen: the ages of patients were told as classes with a single sample each."""
     for i in range(120):
-        np.savez(tmp_path / f"scan{i:03}.npz", ct=np.full((3, 4, 4), i / 7), **{name: 20 + i * 37 % distinct})
+        held: dict[str, Any] = {"ct": np.full((3, 4, 4), i / 7), name: 20 + i * 37 % distinct}
+        np.savez(tmp_path / f"scan{i:03}.npz", **held)
     assert open_source(SourceRef(str(tmp_path), (str(tmp_path),)), []).label == (name if is_label else None)
