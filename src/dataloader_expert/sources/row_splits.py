@@ -34,7 +34,7 @@ def problems_of(part: Part, arrays: Mapping[str, Any], file: str) -> list[Unread
         if len(both := np.intersect1d(rows, others)):
             said = f"{len(both):,} rows are" if len(both) > 1 else "1 row is"
             text = f"{said} in {one} and in {other}, the first is row {both[0]:,}"
-            problems.append(Unreadable("splits-overlap", text, file=file, sample=int(both[0])))
+            problems.append(Unreadable("splits-overlap", text, file=file))
     return problems
 
 
