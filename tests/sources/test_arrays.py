@@ -238,4 +238,47 @@ def test_arrays_that_say_which_rows_a_split_has_are_no_samples(
     assert {f.name for f in source.fields} == {"x", "y", "split"}
     [unit] = source.units
     split = source.decode(unit, source.read(unit)).columns["split"].values
-    assert [split.index("val"), split.count("val"), split.count("")] == [20, 15, 5]
+    assert [split.index("val"), split.count("val"), split.count(None)] == [20, 15, 5]
+
+
+def divided(folder: Path, **arrays: Any) -> Source:
+    rng = np.random.default_rng(5)
+    npz(folder, {"x": rng.normal(size=(200, 6)), "y": rng.integers(0, 3, 200), **arrays})
+    return opened(folder)
+
+
+def test_rows_in_no_split_are_in_none_that_is_called_so(tmp_path: Path) -> None:
+    """Seen: of a citation graph whose masks name few nodes, the others were a split without a name, which lacked a class."""
+    at = np.arange(200)
+    divided(tmp_path, train_mask=at < 40, test_mask=(at >= 100) & (at < 140))
+    told = {f.code: f for f in scan(tmp_path, tmp_path).findings}
+    assert told.keys() <= {"missing-values"}
+    assert (told["missing-values"].severity, told["missing-values"].count) == ("info", 120)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "told"),
+    [
+        (range(120), range(100, 180), "splits-overlap: 20 rows are in train and in test, the first is row 100"),
+        (range(1, 121), range(121, 201), "out-of-range-ids: 1 row number lies outside 0 … 199"),
+        (range(120), range(120, 180), None),
+    ],
+)
+def test_rows_that_two_splits_have_or_that_are_not_there_are_told(
+    tmp_path: Path, first: range, second: range, told: str | None
+) -> None:
+    """Seen: rows of two splits were in the second, and those beyond the end were in none, without a word."""
+    source = divided(tmp_path, train_idx=np.array(first), test_idx=np.array(second))
+    assert [f"{p.code}: {p.message}" for p in source.problems] == ([told] if told else [])
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int64])
+def test_masks_of_whole_numbers_are_masks(tmp_path: Path, dtype: Any) -> None:
+    train = (np.arange(200) % 4 > 0).astype(dtype)
+    assert divided(tmp_path, train_mask=train, test_mask=1 - train).samples == 200
+
+
+def test_ids_of_users_are_no_row_numbers(tmp_path: Path) -> None:
+    source = divided(tmp_path, train_ids=np.arange(10_000, 10_100), test_ids=np.arange(10_100, 10_150))
+    assert source.field("split") is None
+    assert source.splits == {"train": 100, "test": 50}

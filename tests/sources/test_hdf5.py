@@ -49,6 +49,23 @@ def test_rows_of_a_large_dataset_are_read_in_ranges_of_whole_chunks(tmp_path: Pa
     assert column(source, "y") == (np.arange(3000) % 4).tolist()
 
 
+@pytest.mark.parametrize("numbered", [False, True])
+def test_rows_with_a_list_of_each_split_are_read_in_ranges_too(tmp_path: Path, numbered: bool) -> None:
+    """Seen: a file with ``train_mask`` was one block, of 15 GB where it held 100,000 images."""
+    n = 3 * RANGE_BYTES // (8 * 1024)
+    at = np.arange(n)
+    rows = {"train": at[: n // 2], "test": at[n // 2 + 10 :]}
+    masks = {f"{split}_mask": np.isin(at, of) for split, of in rows.items()}
+    lists = {f"{split}_idx": of for split, of in rows.items()} if numbered else masks
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        for name, of in ({"x": np.zeros((n, 1024)), "y": at % 3} | lists).items():
+            file[name] = of
+    source = opened(tmp_path)
+    assert len(source.units) > 2
+    told = column(source, "split")
+    assert told == ["train"] * (n // 2) + [None] * 10 + ["test"] * (n - n // 2 - 10)
+
+
 def test_texts_rows_of_varying_length_and_tables_are_read(tmp_path: Path) -> None:
     """Our promise: what HDF5 can store beside plain arrays is read as what it is."""
     rows = [np.arange(n, dtype="i4") for n in (2, 5, 3)]

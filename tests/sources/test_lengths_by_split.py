@@ -20,8 +20,14 @@ def rows(lengths: list[int]) -> pa.Table:
 
 @pytest.mark.parametrize(
     ("test", "train", "shape"),
-    [([2] * 9, [1, 2, 3] * 9, (None,)), ([2] * 9, [5] * 9, (2,)), ([3] * 9, [3] * 27, (3,))],
-    ids=["all alike in test", "all alike in each", "all alike"],
+    [
+        ([2] * 9, [1, 2, 3] * 9, (None,)),
+        ([2] * 90, [1, 2, 3] * 3, (None,)),
+        ([2] * 9, [5] * 9, (2,)),
+        ([3] * 9, [3] * 27, (3,)),
+        ([8] * 9, [8] * 30 + [7], (8,)),
+    ],
+    ids=["all alike in test", "varying in few", "all alike in each", "all alike", "one damaged"],
 )
 def test_a_length_that_varies_in_one_split_varies(
     test: list[int], train: list[int], shape: Any, tmp_path: Path

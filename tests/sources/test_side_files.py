@@ -117,5 +117,5 @@ def test_tables_of_the_same_names_with_other_rows_stay_in_doubt(tmp_path: Path) 
     for split, n in (("train", 30), ("dev", 12)):
         written(tmp_path / f"s_{split}.jsonl", "".join(json.dumps({"text": f"text {i}"}) + "\n" for i in range(n)))
         written(tmp_path / f"s_{split}.csv", "word,count\n" + "".join(f"w{i},{i}\n" for i in range(2 * n)))
-    with pytest.raises(RequestError, match="pass one of format=csv, format=jsonl"):
+    with pytest.raises(RequestError, match="pass format=csv or format=jsonl"):
         opened(tmp_path)

@@ -52,6 +52,9 @@ def pair():
     loaders = both()
     return loaders["train"], loaders["val"]
 
+def collated():
+    return torch.utils.data.TensorDataset(torch.zeros(9, 3)), lambda rows: rows
+
 def nothing():
     return torch.utils.data.TensorDataset(torch.zeros(0, 3))
 """
@@ -122,9 +125,10 @@ def test_only_a_parameter_that_names_splits_is_called_for_each() -> None:
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("pair", r"several at once \(DataLoader, DataLoader\).*pass a function that returns"),
+        ("pair", r"returned a tuple \(DataLoader, DataLoader\); return one Dataset or DataLoader, or a dict"),
+        ("collated", r"returned a tuple \(TensorDataset, function\); return one"),
         ("nothing", r"length is 0: look at the paths.*relative to "),
-        ("Dataset", r"itself defines pair, nothing; name a class"),
+        ("Dataset", r"itself defines pair, collated, nothing; name a class"),
     ],
 )
 def test_what_is_no_dataset_is_refused_with_what_to_do(code: Path, name: str, said: str) -> None:

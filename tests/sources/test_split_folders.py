@@ -79,3 +79,15 @@ def test_evaluation_is_a_split_beside_training_alone() -> None:
     assert told(training__rgb=20, evaluation__rgb=5) == ({"train": 20, "eval": 5}, [])
     assert told(evaluation=9, repair=9) == ({None: 18}, ["evaluation", "repair"])
     assert told(train__evaluation=9, train__repair=9, test__evaluation=4, test__repair=4)[1] == ["evaluation", "repair"]
+
+
+def test_a_short_word_for_validation_is_a_split_of_files_and_beside_splits_alone() -> None:
+    """LETOR's ``vali.txt``; as a folder beside others it is a class."""
+    assert split_in_name("vali.txt") == "vali"
+    assert told(vali=9, bali=9, mali=9) == ({None: 27}, ["bali", "mali", "vali"])
+    assert told(train__vali=9, train__bali=9)[1] == ["bali", "vali"]
+    assert told(train__a=9, train__b=9, test__a=5, test__b=5, vali__a=4, vali__b=4)[0] == {
+        "train": 18,
+        "test": 10,
+        "vali": 8,
+    }

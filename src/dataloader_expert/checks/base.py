@@ -118,7 +118,7 @@ class Context:
     lacking: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """By split, fields that its samples are without on purpose."""
     of_few: frozenset[str] = frozenset()
-    """Fields that a table of a few of the samples gives."""
+    """Fields that a table gives of a few of the samples, or lists of splits, which need not name all."""
     unequal: frozenset[str] = frozenset()
     """Fields of the steps of series of unequal length."""
     label_columns: LabelColumns | None = None

@@ -10,9 +10,9 @@ from typing import Any
 
 from dataloader_expert.errors import NothingReadable, Unreadable
 from dataloader_expert.plan import SourceRef
-from dataloader_expert.sources.arrays import MOST_CHANNELS, Header, array_field, modality_of
+from dataloader_expert.sources.arrays import MOST_CHANNELS, Header, array_field, merge_shapes, modality_of
 from dataloader_expert.sources.base import Block, Field, Source, Unit
-from dataloader_expert.sources.bundle import declared_classes, merge_shapes
+from dataloader_expert.sources.bundle import declared_classes
 from dataloader_expert.sources.files import Entry, Listing
 from dataloader_expert.sources.samples import FileSamples, spread
 

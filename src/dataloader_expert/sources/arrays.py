@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 from dataloader_expert.errors import Unreadable
-from dataloader_expert.sources.base import Field, Objects
+from dataloader_expert.sources.base import Field, Objects, Unit
 from dataloader_expert.sources.label_names import label_by_name
 from dataloader_expert.sources.layout import split_in_name, without_split
 
@@ -24,13 +25,16 @@ DATA = {"x", "data", "images", "image", "imgs", "pixels", "features", "inputs", 
 """Names of arrays of which each row is a sample, whatever the lengths of the others."""
 EDGES = {"edges", "bin_edges", "bins", "ticks"}
 """Names of arrays that are one longer than what they enclose."""
-MEMBERS = {"mask", "idx", "index", "indices", "ids"}
+MASK = "mask"
+MEMBERS = {MASK, "idx", "index", "indices", "ids"}
 """What arrays are called, after a split, that say which rows of others are in it: a truth value for each, or their numbers."""
 PICTURE, OF_PIXELS = {"image", "img", "picture"}, ("label", "mask", "seg", "segmentation", "gt", "target")
 """Names of an array that is one picture, and of one that says something of each of its pixels."""
 MOST_CHANNELS = 4
 SMALLEST = 16
 """The fewest pixels of a side of a picture."""
+NEARLY_ALL = 0.8
+"""The share of arrays with the same shape from which another shape means damage, not a shape that varies."""
 NEARLY = 0.1
 """The largest difference of two lengths, as a share of the longer, that means lost rows and not another axis."""
 
@@ -72,11 +76,13 @@ class Part:
         return Unequal(rows, self.samples, file=file, split=self.split)
 
 
-def parts_of(headers: Mapping[str, Header], name: str, alone: bool = False) -> tuple[Part, ...] | None:
+def parts_of(
+    headers: Mapping[str, Header], name: str, alone: bool = False, divided: bool = True
+) -> tuple[Part, ...] | None:
     """How a file of named arrays stores samples; None if the whole file is one sample. ``alone``: it is the whole data set, which is more
-    than one sample."""
+    than one sample. ``divided``: arrays may say which rows of the others a split has."""
     splits = {key: split for key in headers if (split := split_in_name(key)) is not None}
-    if members := _members(headers, splits):
+    if divided and (members := _members(headers, splits)):
         rest = {key: key for key in headers if key not in splits}
         part = _part(split_in_name(name), {key: headers[key] for key in rest}, rest, alone)
         return None if part is None else (replace(part, members=members),)
@@ -107,16 +113,15 @@ def _members(headers: Mapping[str, Header], splits: Mapping[str, str]) -> tuple[
     """The splits and the arrays that say which rows of the others are in each, as ``train_mask`` beside the nodes of a graph; none if arrays
     named after splits hold data."""
     rows = {shape[0] for key, (_, shape) in headers.items() if key not in splits and shape}
-    told = all((without_split(key) or "").lower() in MEMBERS and _says_which(headers[key], rows) for key in splits)
+    told = all(_says_which(without_split(key).lower(), headers[key], rows) for key in splits)
     return tuple((split, key) for key, split in splits.items()) if rows and told and len({*splits.values()}) > 1 else ()
 
 
-def _says_which(header: Header, rows: set[int]) -> bool:
-    """Whether an array has a truth value for each row, or may have numbers of some of them."""
+def _says_which(name: str, header: Header, rows: set[int]) -> bool:
+    """Whether an array may have a truth value for each row, or numbers of some of them."""
     dtype, shape = header
-    return len(shape) == 1 and (
-        shape[0] in rows if "b1" in dtype or dtype == "bool" else "i" in dtype and shape[0] < max(rows)
-    )
+    each = name == MASK or "b1" in dtype or dtype == "bool"
+    return name in MEMBERS and len(shape) == 1 and (shape[0] in rows if each else "i" in dtype and shape[0] < max(rows))
 
 
 def _row(header: Header) -> Header:
@@ -340,7 +345,7 @@ def pixel_boxes(source: Any) -> set[str]:
     found = set()
     for field in filter(has_boxes, source.fields):
         given = getattr(source, "given", {}).get(field.name)
-        values = given.values if given is not None else first_values(source, field.name)
+        values = given.values if given is not None else islice(values_in(source, field.name, source.units[:64]), 64)
         largest = [
             float(np.nanmax(v)) for v in values if isinstance(v, np.ndarray) and v.size and not np.isnan(v).all()
         ]
@@ -349,20 +354,25 @@ def pixel_boxes(source: Any) -> set[str]:
     return found
 
 
-def first_values(source: Any, name: str) -> list[Any]:
-    """Some values of a field, from the first units of a source."""
-    from dataloader_expert.errors import Unreadable
-
-    found: list[Any] = []
-    for unit in source.units[:64]:
+def values_in(source: Any, name: str, units: Iterable[Unit]) -> Iterator[Any]:
+    """The values of a field in these units of a source, which are read one after the other."""
+    for unit in units:
         try:
             column = source.column(unit, name)
         except Unreadable:
             continue
-        found += list(column.values) if column is not None else []
-        if len(found) >= 64:
-            break
-    return found
+        yield from column.values if column is not None else ()
+
+
+def merge_shapes(shapes: list[tuple[int | None, ...]]) -> tuple[int | None, ...]:
+    """The shape that nearly all have, with None for axes that vary."""
+    [(common, most)] = Counter(shapes).most_common(1)
+    if most >= NEARLY_ALL * len(shapes):
+        return common
+    ranks = {len(s) for s in shapes}
+    if len(ranks) != 1:
+        return (None,)
+    return tuple(x[0] if len(set(x)) == 1 else None for x in zip(*shapes, strict=True))
 
 
 def modality_of(fields: tuple[Field, ...], label: str | None) -> str:

@@ -394,7 +394,7 @@ class Source(ABC):
         self.lacking: dict[str, frozenset[str]] = {}
         """By split, fields that its samples are without on purpose: where they hold nothing, nothing is missing."""
         self.of_few: frozenset[str] = frozenset()
-        """Fields that a table of a few of the samples gives: of the others it says nothing."""
+        """Fields that a table gives of a few of the samples, or lists of splits: of the others they say nothing."""
         self.unequal: frozenset[str] = frozenset()
         """Fields of the steps of series of unequal length: behind the end of one, nothing is missing."""
         self.media: str | None = None

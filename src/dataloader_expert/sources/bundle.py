@@ -14,21 +14,30 @@ from typing import Any
 
 from dataloader_expert.errors import NothingReadable, RequestError, Unreadable
 from dataloader_expert.plan import SourceRef
-from dataloader_expert.sources.arrays import OFFSETS, Header, Part, array_field, first_values, modality_of, parts_of
-from dataloader_expert.sources.base import Block, Column, Field, Source, Unit
+from dataloader_expert.sources import row_splits
+from dataloader_expert.sources.arrays import (
+    OFFSETS,
+    Header,
+    Part,
+    array_field,
+    merge_shapes,
+    modality_of,
+    parts_of,
+    values_in,
+)
+from dataloader_expert.sources.base import Block, Column, Field, Source, Unit, runs
 from dataloader_expert.sources.files import Entry, Listing
 from dataloader_expert.sources.label_names import is_no_class, label_by_name
 from dataloader_expert.sources.layout import BY_FOLDER, read_folders
 from dataloader_expert.sources.samples import spread
-from dataloader_expert.sources.table_fields import is_quantity
 
-NEARLY_ALL = 0.8
-"""The share of arrays with the same shape from which another shape means damage, not a shape that varies."""
 SPLIT = "split"
 """The field of what arrays such as ``train_mask`` say of each sample."""
 DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError, ValueError)
 """What ``zipfile`` raises on damaged or hostile archives and members."""
 
+DRAWN = 128
+"""Values of which one comes again if they are classes."""
 FEW = 20
 """Of fewer samples, the classes of all may differ."""
 
@@ -109,8 +118,22 @@ class Bundle(Source):
             self.problems.append(problem)
             return
         known[entry.path] = headers
-        alone = self.files == 1
-        seen[entry.path] = parts_of(headers, entry.path.rsplit("/", 1)[-1], alone)
+        alone, name = self.files == 1, entry.path.rsplit("/", 1)[-1]
+        parts = parts_of(headers, name, alone)
+        if parts and parts[0].members and not self._are_divided(entry, parts[0]):
+            parts = parts_of(headers, name, alone, divided=False)
+        seen[entry.path] = parts
+
+    def _are_divided(self, entry: Entry, part: Part) -> bool:
+        """Whether the arrays of splits have values that say which rows are in each; records what is wrong with them."""
+        only = replace(part, arrays=(), offsets=None, ragged=())
+        unit = Unit(0, entry.path, 0, part.samples, entry.size, None, None, (only, 0))
+        try:
+            found = row_splits.problems_of(part, self.load(unit, self.read(unit)), entry.path)
+        except Unreadable:  # told when its samples are read
+            return True
+        self.problems += found or []
+        return found is not None
 
     def joined(
         self, entries: list[Entry], known: dict[str, dict[str, Header]], seen: dict[str, tuple[Part, ...] | None]
@@ -166,11 +189,16 @@ class Bundle(Source):
             self.label, self.label_how = "label", BY_FOLDER
 
     def _may_be_label(self, name: str, shapes: Mapping[str, list[tuple[str, tuple[int | None, ...]]]]) -> bool:
-        """Whether the one number of each sample may be its class by its name, its dtype and some of its values."""
+        """Whether the one number of each sample may be its class by its name and its dtype: of some values, one comes again."""
         if "f" in shapes[name][0][0] or not self.samples or is_no_class(name):
             return False
-        values = [v.item() if hasattr(v, "item") else v for v in first_values(self, name)]
-        return not is_quantity(values) and 2 * len({*values}) <= max(len(values), FEW)
+        units = [self.units[i] for i in runs(len(self.units), DRAWN).tolist()]
+        found: set[Any] = set()
+        for value in itertools.islice(values_in(self, name, units), DRAWN):
+            if (plain := value.item() if hasattr(value, "item") else value) in found:
+                return True
+            found.add(plain)
+        return len(found) <= FEW
 
     def _fields(
         self, known: Mapping[str, Mapping[str, Header]], seen: Mapping[str, tuple[Part, ...] | None] | None
@@ -205,6 +233,7 @@ class Bundle(Source):
             fields.append(Field(self.label, "category", "str"))
         if any(part.members for parts in (seen or {}).values() for part in parts or ()):
             fields.append(Field(SPLIT, "category", "str"))
+            self.of_few = frozenset({SPLIT})
         self.fields = tuple(fields)
         self.modality = modality_of(self.fields, self.label)
 
@@ -220,7 +249,8 @@ class Bundle(Source):
             if unit.label is not None and "label" not in columns:
                 columns["label"] = Column([unit.label])
             return Block(unit, columns, (raw,) if isinstance(raw, bytes) else ())
-        return Block(unit, cut(self.narrowed(unit.at[0]), arrays, unit.file))
+        part, *first = unit.at
+        return Block(unit, cut(self.narrowed(part), arrays, unit.file, *first))
 
 
 def one_sample_each(known: Mapping[str, Mapping[str, Header]], entries: list[Entry]) -> bool:
@@ -242,8 +272,9 @@ def in_no_file_equal(seen: Mapping[str, tuple[Part, ...] | None]) -> bool:
     return len(seen) > 2 and all(part.lengths for parts in seen.values() for part in parts or ())
 
 
-def cut(part: Part, arrays: Mapping[str, Any], file: str) -> dict[str, Column]:
-    """The columns of a part of an array file; ragged ones are cut at their offsets, the others after the part's last sample.
+def cut(part: Part, arrays: Mapping[str, Any], file: str, first: int = 0) -> dict[str, Column]:
+    """The columns of a part of an array file, which begins at row ``first``; ragged ones are cut at their offsets, the others after the
+    part's last sample.
 
     Raises:
         Unreadable: ``length-mismatch`` if offsets do not fit their array.
@@ -259,31 +290,8 @@ def cut(part: Part, arrays: Mapping[str, Any], file: str) -> dict[str, Column]:
                 raise Unreadable("length-mismatch", f"{part.offsets} does not fit {key}", file=file, field=name)
             columns[name] = Column([values[a:b] for a, b in itertools.pairwise(offsets)])
     if part.members:
-        columns[SPLIT] = Column(_splits(part, arrays))
+        columns[SPLIT] = row_splits.column_of(part, arrays, first)
     return columns
-
-
-def _splits(part: Part, arrays: Mapping[str, Any]) -> list[str]:
-    """The split of each sample, none of those that no array puts into one."""
-    import numpy as np
-
-    found = np.full(part.samples, "", object)
-    for split, key in part.members:
-        rows = np.asarray(arrays[key])
-        rows = np.flatnonzero(rows[: part.samples]) if rows.dtype == bool else rows
-        found[rows[(rows >= 0) & (rows < part.samples)]] = split
-    return list(found)
-
-
-def merge_shapes(shapes: list[tuple[int | None, ...]]) -> tuple[int | None, ...]:
-    """The shape that nearly all have, with None for axes that vary."""
-    [(common, most)] = Counter(shapes).most_common(1)
-    if most >= NEARLY_ALL * len(shapes):
-        return common
-    ranks = {len(s) for s in shapes}
-    if len(ranks) != 1:
-        return (None,)
-    return tuple(x[0] if len(set(x)) == 1 else None for x in zip(*shapes, strict=True))
 
 
 def declared_classes(listing: Listing) -> tuple[str, ...] | None:

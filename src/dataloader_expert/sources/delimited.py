@@ -271,8 +271,9 @@ def _layout(listing: Listing) -> Layout | None:
 
 def _by_header(listing: Listing, entries: list[Entry], marks: dict[str, str | None]) -> Layout | None:
     """The tables whose columns have the same names, such as one for each share or weather station, whatever these are called and in
-    which folders they lie; or the largest, if others have columns of it, as the stops and trips of a timetable. None where columns alone, or more texts than tables, are beside them, or where they are numbered in folders of
-    classes or named by a table: they may be a sample each then."""
+    which folders they lie; or the largest table, if others share columns with it, as the stops and trips of a timetable. None where
+    columns alone, or more texts than tables, are beside them, or where they are numbered in folders of classes or named by a table: they
+    may be a sample each then."""
     headers: dict[tuple[str, tuple[str, ...]], list[Entry]] = {}
     for entry in entries:
         mark = marks[entry.path]

@@ -14,9 +14,9 @@ from typing import Any
 
 from dataloader_expert.errors import RequestError, Unreadable, escaped
 from dataloader_expert.plan import SourceRef
-from dataloader_expert.sources.arrays import NEARLY, Header, Part, array_field, modality_of, parts_of
+from dataloader_expert.sources.arrays import NEARLY, NEARLY_ALL, Header, Part, array_field, modality_of, parts_of
 from dataloader_expert.sources.base import Block, Source, Unit
-from dataloader_expert.sources.bundle import NEARLY_ALL, Bundle
+from dataloader_expert.sources.bundle import Bundle
 from dataloader_expert.sources.files import Entry, Listing
 from dataloader_expert.sources.hdf5_file import VARYING, Stored, opened, row_bytes, taken, walked
 from dataloader_expert.sources.label_names import label_by_name
@@ -178,7 +178,7 @@ class Hdf5(Bundle):
         """Rows of a range: whole chunks of the widest array. Texts and rows of varying length have no width: a row takes at
         least its share of the file."""
         part, arrays = unit.at[0], self.arrays[unit.file]
-        if part.offsets is not None or part.members:
+        if part.offsets is not None:
             return unit.samples
         stored = [arrays[key] for _, key in part.arrays]
         in_file = sum(other.samples for other in self.units if other.file == unit.file)

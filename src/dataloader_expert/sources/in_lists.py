@@ -3,6 +3,7 @@ yields lists, as torch's documentation shows for reading in bulk. It may take no
 
 from __future__ import annotations
 
+import copy
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -50,4 +51,16 @@ def indexed(loader: DataLoader[Any]) -> Any:
         or not hasattr(loader.dataset, "__getitem__")
     ):
         return loader.dataset
-    return InLists(loader.dataset) if isinstance(next(iter(loader.sampler), None), list) else loader.dataset
+    return InLists(loader.dataset) if _yields_lists(loader) else loader.dataset
+
+
+def _yields_lists(loader: DataLoader[Any]) -> bool:
+    from torch.utils.data import BatchSampler
+
+    if isinstance(loader.sampler, BatchSampler):
+        return True
+    try:  # the user's code; a copy, as a sampler may be used up
+        sampler = copy.deepcopy(loader.sampler, {id(loader.dataset): loader.dataset})
+        return isinstance(next(iter(sampler), None), list)
+    except Exception:
+        return False

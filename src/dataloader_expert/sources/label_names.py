@@ -117,6 +117,9 @@ COUNTS = {"count", "counts", "cnt"}
 """Whole names of such numbers, and last words of numbers that are no classes."""
 COUNTED = {"index", "idx", "id", "number", "nr"}
 """Last words of the names of what numbers something, such as ``task_index``."""
+CLASSES = {"kind", "type", "genus", "breed", "variety", "action", *BEFELL}
+CLASSES |= {word for name in (*STRONG_LABELS, *WEAK_LABELS) for word in tokens(name) if len(word) > 2} - COUNTED
+"""Words before these of numbers that are classes, such as ``species_id``."""
 SIZES = {"length", "len", "size", "height", "width", "rate", "fps"}
 """Last words of the names of what is measured of a sample and said beside it."""
 
@@ -141,5 +144,6 @@ def label_by_name(names: Sequence[str]) -> tuple[str | None, str]:
 
 
 def is_no_class(name: str) -> bool:
-    """Whether a name says that its values number, measure or date samples."""
-    return bool({*tokens(name)[-1:]} & (COUNTED | COUNTS | SIZES | PARTS))
+    """Whether a name says that its values number, measure or date samples; the numbers of classes do not."""
+    *before, last = tokens(name) or [""]
+    return last in COUNTS | SIZES | PARTS or (last in COUNTED and not CLASSES & {*before})

@@ -24,7 +24,6 @@ SPLITS = {
     "train": "train",
     "training": "train",
     "val": "val",
-    "vali": "vali",  # of LETOR
     "valid": "valid",
     "validation": "validation",
     "dev": "dev",
@@ -41,8 +40,9 @@ VALIDATION = {"val", "vali", "valid", "validation", "dev"}
 """Names of the split for validation, of which a data set has one as a rule."""
 TRAINED = {"data", "base"}
 """Suffixes of what is for training beside a file of the same name for tests: ``adult.data``, MovieLens's ``u1.base``."""
-SHORTENED = {"trn": "train", "tst": "test"}
-"""The same, shortened, in names without a word for a split: beside one they mean something else."""
+SHORTENED = {"trn": "train", "tst": "test", "vali": "vali"}
+"""The same of files, shortened (``vali.txt`` of LETOR), in names without a word for a split: beside one they mean something else, and so
+may folders."""
 DECATHLON = {"imagestr": "train", "labelstr": "train", "imagests": "test", "labelsts": "test"}
 """Folders of the Medical Segmentation Decathlon and of nnU-Net."""
 AROUND = {

@@ -12,9 +12,9 @@ from dataloader_expert.conclusions import number
 from dataloader_expert.errors import RequestError, Unreadable, listed
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.array_files import HEAD, ArrayFiles
-from dataloader_expert.sources.arrays import DATA, Header, Part, array_field, modality_of, rows_of
+from dataloader_expert.sources.arrays import DATA, NEARLY_ALL, Header, Part, array_field, modality_of, rows_of
 from dataloader_expert.sources.base import Block, Column, Field, Source, Unit
-from dataloader_expert.sources.bundle import NEARLY_ALL, declared_classes
+from dataloader_expert.sources.bundle import declared_classes
 from dataloader_expert.sources.files import Entry, Listing
 from dataloader_expert.sources.label_names import label_by_name
 from dataloader_expert.sources.layout import (

@@ -125,12 +125,9 @@ class Reference(Source):
     def _of(self, made: Any, ref: SourceRef) -> None:
         import torch.utils.data as td
 
-        from dataloader_expert.sources.in_lists import indexed
-
         if isinstance(made, td.DataLoader):
-            self.loader, self.dataset = made, indexed(made)
-        else:
-            self.dataset = made
+            self.loader = made
+        self.dataset = dataset_of(made)
         if not any(hasattr(self.dataset, name) for name in ("__getitem__", "__iter__")):
             raise RequestError(
                 "dataset-raised",

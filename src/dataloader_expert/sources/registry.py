@@ -295,8 +295,8 @@ def _chosen(listing: Listing, ref: SourceRef, known: dict[str, type[Source]]) ->
     unread = [e for e in own if e.kind not in (*readable, *papers)]
     if counts.keys() & readable.keys() <= TOLD and 2 * sum(e.size for e in unread) > sum(e.size for e in own):
         raise RequestError("format-unknown", f"{what}; {_beside_unread(data, unread)}")
-    able = ", ".join(f"format={name}" for name in sorted({readable[k].format for k in counts if k in readable}))
-    hint = f"name one file or folder, a glob such as 'folder/*.csv', or pass one of {able}"
+    able = " or ".join(f"format={name}" for name in sorted({readable[k].format for k in counts if k in readable}))
+    hint = f"name one file or folder, a glob such as 'folder/*.csv', or pass {able}"
     raise RequestError("format-unknown", f"{what}; {hint}")
 
 

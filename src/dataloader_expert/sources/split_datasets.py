@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from dataloader_expert.errors import RequestError, escaped, listed
+from dataloader_expert.sources.in_lists import indexed
 from dataloader_expert.sources.layout import split_in_name
 
 NAMES = {
@@ -61,7 +62,7 @@ def loaded(name: str, args: Mapping[str, Any], load: Callable[[dict[str, Any]], 
     made = load(dict(args))
     if isinstance(made, list | tuple) and any(isinstance(part, Dataset | DataLoader) for part in made):
         kinds = listed([type(part).__name__ for part in made])
-        said = f"{escaped(name)} gives several at once ({kinds}) and does not say which split each is: pass {SEVERAL}"
+        said = f"{escaped(name)} returned a {type(made).__name__} ({kinds}); return one Dataset or DataLoader, or a dict of splits"
         raise RequestError("dataset-raised", said)
     return made
 
@@ -106,10 +107,10 @@ def _is_dataset(value: Any) -> bool:
 
 
 def dataset_of(part: Any) -> Any:
-    """The dataset of a loader; a dataset itself."""
+    """The dataset of a loader, which takes single indices; a dataset itself."""
     from torch.utils.data import DataLoader
 
-    return part.dataset if isinstance(part, DataLoader) else part
+    return indexed(part) if isinstance(part, DataLoader) else part
 
 
 def training_of(parts: Mapping[str, Any], train: str | None) -> str:

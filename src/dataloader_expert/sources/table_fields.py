@@ -93,8 +93,10 @@ def among_texts(fields: tuple[Field, ...], label: str | None, block: Block) -> t
 
 def with_values(field: Field, blocks: list[Block]) -> Field:
     """The field, or what a later block says of it if its values are all missing in the first; arrays vary in the dimensions in which
-    they do in any block, such as that of another split."""
-    from dataloader_expert.sources.arrays import array_field
+    they do in any block, such as that of another split, unless nearly all of it have one shape: the others are damaged."""
+    import numpy as np
+
+    from dataloader_expert.sources.arrays import array_field, merge_shapes
 
     columns = [b.columns[field.name] for b in blocks if field.name in b.columns]
     if field.dtype == "null":
@@ -102,8 +104,9 @@ def with_values(field: Field, blocks: list[Block]) -> Field:
         return next((f for f in found if f.dtype != "null"), field)
     if not field.shape or field.kind == "image":
         return field
-    others = [field_of(field.name, column).shape for column in columns]
-    alike = [shape for shape in others if len(shape) == len(field.shape)]
+    ragged = [column.values for column in columns if not isinstance(column.values, np.ndarray)]
+    held = [[v.shape for v in values if isinstance(v, np.ndarray)] for values in ragged]
+    alike = [shape for of in held if of and len(shape := merge_shapes(of)) == len(field.shape)]
     shape = tuple(None if None in sizes else sizes[0] for sizes in zip(field.shape, *alike, strict=True))
     return field if shape == field.shape else array_field(field.name, field.dtype, shape)
 

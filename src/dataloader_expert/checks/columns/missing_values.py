@@ -90,7 +90,7 @@ def judge_missing(facts: Facts, context: Context) -> Iterable[Finding]:
                 "missing-values",
                 "info" if said or few or first or over or one else "warning",
                 f"{name} is missing in {fact.value} of {seen} samples ({fact.value / seen:.1%})"
-                + (", which have no row in its table" if few else str(facts.value(MISSING_IN, "", field=name))),
+                + (_of_others(name, context) if few else str(facts.value(MISSING_IN, "", field=name))),
                 fact,
                 "mask missing labels in the loss, or count them as negative"
                 if said
@@ -124,6 +124,12 @@ def is_end(name: str) -> bool:
     """Whether a field is named after the time at which something was over; whether it was so in time is another matter."""
     said = words(name)
     return bool({*said} & OVER and {*said[:1], *said[-1:]} & WHEN) and not {"on", "time"} <= {*said}
+
+
+def _of_others(name: str, context: Context) -> str:
+    """Why samples have no value of a field that is given for some."""
+    split = context.roles.split
+    return ", which are in no split" if split and split.field == name else ", which have no row in its table"
 
 
 def _supplied(name: str, context: Context) -> str:

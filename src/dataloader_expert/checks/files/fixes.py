@@ -78,7 +78,8 @@ FIXES = {
     "duplicate-files": "drop the copies",
     "encoding-error": "re-encode the file as UTF-8",
     "odd-name": "rename it",
-    "splits-overlap": "keep the file, and all its rows, in one split",
+    "splits-overlap": "keep each in one split, with all that belongs to it",
+    "out-of-range-ids": "number the rows from 0, and name only those that are there",
     "label-conflict": "find out which of the two is right",
     "empty-class": "delete the folder or add samples: torchvision's ImageFolder rejects it",
 }

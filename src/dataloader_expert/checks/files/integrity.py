@@ -63,6 +63,7 @@ class Integrity(Check):
         "label-out-of-range",
         "sample-raises",
         "splits-overlap",
+        "out-of-range-ids",
         "label-conflict",
     )
 
