@@ -20,16 +20,15 @@ def long_tailed(lengths: Any) -> bool:
     return len(lengths) > 1 and bool(lengths.max() > LONG_TAILED * max(1.0, float(lengths.mean())))
 
 
-def saves_padding(lengths: Any, batch_size: int, seed: int, whole: bool) -> bool:
-    """Whether batches sorted by length have less padding than shuffled ones, by more than goes unnoticed. ``whole``: whether these are the
-    lengths of all samples."""
+def paddings(lengths: Any, batch_size: int, seed: int, whole: bool) -> tuple[float, float]:
+    """The share of padding in shuffled batches, and in batches sorted by length. ``whole``: whether these are the lengths of all samples."""
     import numpy as np
 
     order = np.random.default_rng(seed).permutation(len(lengths))[:MOST]
     size = batch_size if whole else max(2, min(batch_size, len(order) // FEWEST_BATCHES))
     by_length = order[np.argsort(lengths[order], kind="stable")]
     before, after = (padding([of[i : i + size] for i in range(0, len(of), size)], lengths) for of in (order, by_length))
-    return before - after >= LEAST_SAVED
+    return before, after
 
 
 def budget(lengths: Any, size: int) -> int:
