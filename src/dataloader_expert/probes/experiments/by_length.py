@@ -1,10 +1,11 @@
-"""What an order by length saves, and how far lengths lie from each other."""
+"""What an order by length saves, how far lengths lie from each other, and whether batches are padded at all."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
+from dataloader_expert.probes.base import Bench
 from dataloader_expert.probes.experiments.epochs import padding
 
 LONG_TAILED = 3.0
@@ -34,3 +35,19 @@ def paddings(lengths: Any, batch_size: int, seed: int, whole: bool) -> tuple[flo
 def budget(lengths: Any, size: int) -> int:
     """Tokens of a batch: those of so many samples of mean length, and the longest sample at least."""
     return max(math.ceil(size * float(lengths.mean())), math.ceil(float(lengths.max())))
+
+
+def collated_by_padding(bench: Bench, asked: bool) -> bool:
+    """Whether batches are padded to the longest sample: by the user's own collate function, or by that of the code handed over.
+    ``asked``: the user names the field of the lengths; else it is one of those that are padded."""
+    from dataloader_expert.checks.labels.labels import LENGTHS
+    from dataloader_expert.probes.serving import collate_for, serving
+
+    if bench.source.format != "reference":
+        return collate_for(bench) == "pad"
+    loader = getattr(bench.source, "loader", None)
+    if loader is not None:
+        return getattr(loader.collate_fn, "__name__", "") != "default_collate"
+    served = serving(bench)
+    of_padded = asked or bench.facts.value(LENGTHS, {"field": None})["field"] in served.varying
+    return served.collate_name == "pad" and of_padded

@@ -15,7 +15,13 @@ from dataloader_expert.conclusions import number, verb
 from dataloader_expert.errors import escaped, listed
 from dataloader_expert.facts import Fact, Facts, Json, Quantity, Unknown
 from dataloader_expert.probes.base import Bench, Observation, Probe, evidence
-from dataloader_expert.probes.experiments.by_length import LEAST_SAVED, budget, long_tailed, paddings
+from dataloader_expert.probes.experiments.by_length import (
+    LEAST_SAVED,
+    budget,
+    collated_by_padding,
+    long_tailed,
+    paddings,
+)
 from dataloader_expert.probes.experiments.epochs import DRAWN, MOST, describe, labelled_of
 from dataloader_expert.probes.experiments.kept_labels import (
     KEPT_LABELS,
@@ -437,22 +443,6 @@ def classes_by_samples(labels: Any, batch_size: int) -> tuple[int, int]:
     distinct = len(np.unique(labels))
     p = max(1, min(distinct, batch_size // 2 or 1, 16))
     return p, max(1, batch_size // p)
-
-
-def collated_by_padding(bench: Bench, asked: bool) -> bool:
-    """Whether batches are padded to the longest sample: by the user's own collate function, or by that of the code handed over.
-    ``asked``: the user names the field of the lengths; else it is one of those that are padded."""
-    from dataloader_expert.checks.labels.labels import LENGTHS
-    from dataloader_expert.probes.serving import collate_for
-
-    if bench.source.format != "reference":
-        return collate_for(bench) == "pad"
-    loader = getattr(bench.source, "loader", None)
-    if loader is not None:
-        return getattr(loader.collate_fn, "__name__", "") != "default_collate"
-    served = serving(bench)
-    of_padded = asked or bench.facts.value(LENGTHS, {"field": None})["field"] in served.varying
-    return served.collate_name == "pad" and of_padded
 
 
 def _varied(values: Any) -> bool:

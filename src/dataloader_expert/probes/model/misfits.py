@@ -34,6 +34,7 @@ from dataloader_expert.probes.model.ways import Way, target_first
 
 DEPTH = 3
 SEARCH_S = 4.0
+"""Seconds of the search for callers without a budget of their own, such as a step that is only to be fed."""
 UNTRIED = "changes of the batch: time ran out before all were tried; raise budget_s"
 MOST_NAMED = 1_024
 """The most samples that are tried because an error names them."""
