@@ -252,6 +252,19 @@ def test_lengths_within_one_batch_need_no_order(n: int, quickly: Asker, tmp_path
     assert ("all samples fit into one batch" in report.summary) is (n < 32)
 
 
+@pytest.mark.parametrize("objective", ["throughput", None])
+def test_one_outlier_among_nearly_equal_lengths_gets_a_budget(
+    objective: str | None, quickly: Asker, tmp_path: Path
+) -> None:
+    """Seen: that no order saves padding, or that a plain shuffle is enough, where half of what batches hold is padding."""
+    rows = [json.dumps({"ids": list(range(1, 91 + i % 11 + 1910 * (i == 300)))}) for i in range(640)]
+    (tmp_path / "rows.jsonl").write_text("\n".join(rows), encoding="utf-8")
+    asks = {} if objective is None else {"objective": objective}
+    report: Any = quickly.ask("suggest_sampler", str(tmp_path / "rows.jsonl"), str(tmp_path), batch_size=32, **asks)
+    assert report.strategy == ("random" if objective is None else "token-budget")
+    assert objective is not None or 'padding: objective="throughput" reduces it' in report.summary
+
+
 def test_a_name_beside_numbers_is_nothing_to_pad(quickly: Asker, tmp_path: Path) -> None:
     """Seen: for passengers with their names, to take batches by length after a tokenizer."""
     names = ["Miss Ada of a long line of counts", "Mr Bo", "Mrs Cy the elder"]

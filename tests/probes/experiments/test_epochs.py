@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dataloader_expert.probes.experiments.by_length import saves_padding
+from dataloader_expert.probes.experiments.by_length import LEAST_SAVED, paddings
 from dataloader_expert.probes.experiments.epochs import among, describe
 from dataloader_expert.probes.experiments.present_epoch import misplaced
 
@@ -36,10 +36,15 @@ def test_batches_by_length_show_where_only_some_samples_were_read() -> None:
 def test_an_order_by_length_pays_where_it_saves_padding() -> None:
     """Seen: 'padding falls from 21% to 21%', where lengths of samples vary and those of batches do not."""
     rng = np.random.default_rng(0)
-    assert saves_padding(rng.integers(1, 400, 600), 32, seed=0, whole=True)
-    assert saves_padding(rng.integers(1, 400, 20), 32, seed=0, whole=False)
-    assert not saves_padding(np.repeat([2, 4, 8], 14), 32, seed=0, whole=True)  # both batches hold one of the longest
-    assert not saves_padding(np.where(np.arange(640) % 64, 160, 100), 32, seed=0, whole=True)
+    cases = [
+        (rng.integers(1, 400, 600), True, True),
+        (rng.integers(1, 400, 20), False, True),
+        (np.repeat([2, 4, 8], 14), True, False),  # both batches hold one of the longest
+        (np.where(np.arange(640) % 64, 160, 100), True, False),
+    ]
+    for lengths, whole, pays in cases:
+        before, after = paddings(lengths, 32, seed=0, whole=whole)
+        assert (before - after >= LEAST_SAVED) is pays
 
 
 def test_weights_in_another_order_than_the_samples_are_misplaced() -> None:

@@ -12,7 +12,7 @@ from dataloader_expert.advice.batch_size import limit
 from dataloader_expert.facts import Facts
 from dataloader_expert.probes.model.declared import declared
 from dataloader_expert.probes.model.expected import expects
-from dataloader_expert.probes.model.misfits import judged
+from dataloader_expert.probes.model.misfits import UNTRIED, judged
 from dataloader_expert.probes.model.spec import batch_of, leaves, of_input
 from dataloader_expert.probes.model.verdict import Verdict
 
@@ -53,6 +53,13 @@ def test_what_is_given_back_has_the_same_size(side: int, scale: int, told: list[
     assert found.accepted
 
 
+@pytest.mark.parametrize("side", [8, 32])
+def test_an_output_of_a_fixed_size_gives_nothing_back(side: int) -> None:
+    """Seen: that the input is to have the output's size, of models that pool or resize to one."""
+    model = nn.Sequential(nn.Conv2d(3, 3, 3, 1, 1), nn.AdaptiveAvgPool2d(side))
+    assert said(verdict(model, [torch.rand(N, 3, 16, 16), torch.arange(N) % 3])) == []
+
+
 class Siamese(nn.Module):
     def __init__(self) -> None:
         super().__init__()
@@ -67,6 +74,24 @@ def test_embeddings_of_two_inputs_are_no_classes(shape: tuple[int, ...]) -> None
     """Seen: that the loss takes labels of another shape, where a contrastive loss compares the embeddings with each other."""
     x = torch.rand(N, 1, 12, 12)
     assert said(verdict(Siamese(), [x, x.flip(0), torch.ones(shape)])) == []
+
+
+class TwoHeads(nn.Module):
+    """The second gives auxiliary logits."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.heads = nn.ModuleList(nn.Linear(10, 3) for _ in range(2))
+
+    def forward(self, one: torch.Tensor, other: torch.Tensor) -> Any:
+        both = torch.cat([one, other], 1)
+        return self.heads[0](both), self.heads[1](both)
+
+
+def test_two_heads_are_no_embeddings_of_two_inputs() -> None:
+    """Seen: nothing of labels beyond the classes, where inputs and outputs were two each."""
+    found = verdict(TwoHeads(), {"one": torch.rand(N, 5), "other": torch.rand(N, 5), "label": torch.arange(N)})
+    assert [m.code for m in found.misfits] == ["label-out-of-range"]
 
 
 class Standardizing(nn.Module):
@@ -118,6 +143,37 @@ def test_a_mean_of_bytes_is_for_bytes() -> None:
     assert said(judged(model, batch, None, by, seconds=60, n=N, guessed=True)) == []
 
 
+@pytest.mark.parametrize(
+    ("shift", "scale", "told"), [(0, 1 / 255, []), (0, 1, [True]), (0.485, 0.225, [True]), (0.5, 0.5, [True])]
+)
+def test_pictures_of_another_scale_for_a_mean_of_bytes(shift: float, scale: float, told: list[bool]) -> None:
+    """Seen: nothing, of a part whose ``pixel_mean`` is one of bytes: what it makes of 0 to 1 hardly differs from black."""
+    model: Any = Standardizing(("pixel_mean", "pixel_std"))
+    model.pixel_mean, model.pixel_std = 255 * model.pixel_mean, 255 * model.pixel_std
+    x = torch.rand(N, 3, 16, 16)
+    x[0, :, 0, 0], x[0, :, 0, 1] = 0, 1
+    found = verdict(nn.Sequential(model), [(x - shift) / scale, torch.arange(N) % 3])
+    assert [m.runs or m.cured for m in found.misfits if m.code == "value-range-mismatch"] == told
+
+
+class Perceptual(nn.Module):
+    """An autoencoder with a part that standardizes what its loss compares."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.Sequential(nn.Conv2d(3, 3, 3, 1, 1), nn.Sigmoid())
+        self.compared = Standardizing(("mean", "std"))
+
+    def forward(self, x: torch.Tensor) -> Any:
+        return self.layers(x)
+
+
+def test_a_part_that_standardizes_what_a_loss_compares_says_nothing_of_the_input() -> None:
+    """Seen: that pictures from 0 to 1 are on another scale than the model declares."""
+    assert said(verdict(Perceptual(), torch.rand(N, 3, 16, 16))) == []
+    assert declared(Perceptual()) is None
+
+
 class Running(nn.Module):
     """A part that standardizes the measures of a series."""
 
@@ -159,7 +215,33 @@ def test_targets_in_one_dictionary(stacked: bool) -> None:
     target = {"boxes": torch.rand(N, 2, 4), "boxes_lengths": lengths, "labels": torch.ones(N, 2, dtype=torch.int64)}
     found = verdict(Detector(), [torch.stack(images) if stacked else images, target])
     assert said(found) == [("shape-mismatch", "0" if stacked else "1.boxes", False)]
+    assert ("zip(*batch)" in found.misfits[0].says) is not stacked
     assert found.way is not None and "targets" in found.way.code()
+
+
+def test_images_and_boxes_in_one_dictionary() -> None:
+    """Seen: to zip the samples, which are dictionaries and give their keys."""
+    batch = {"image": [torch.rand(3, 9 + i, 9) for i in range(N)], "boxes": torch.rand(N, 2, 4)}
+    [told] = verdict(Detector(), {**batch, "labels": torch.ones(N, 2, dtype=torch.int64)}).misfits
+    assert told.code == "shape-mismatch" and "return both from collate_fn" in told.says
+
+
+def test_lists_of_numpy_arrays_are_no_images_of_a_detector() -> None:
+    """Seen: an AttributeError, as of a tensor's method."""
+    images = [torch.rand(3, 9 + i, 9).numpy() for i in range(N)]
+    target = {"boxes": torch.rand(N, 2, 4), "labels": torch.ones(N, 2, dtype=torch.int64)}
+    assert not judged(Detector(), [images, target], None, seconds=0, n=N).accepted
+
+
+class Refuses(nn.Module):
+    def forward(self, x: Any) -> Any:
+        raise RuntimeError("no")
+
+
+@pytest.mark.parametrize(("batch", "untried"), [(torch.rand(N, 4), [UNTRIED]), ({"x": ["a"] * N}, [])])
+def test_changes_that_were_not_tried_are_told_where_there_are_some(batch: Any, untried: list[str]) -> None:
+    """Seen: to raise budget_s, where nothing was left to try as the time ended."""
+    assert [*judged(Refuses(), batch, None, seconds=0, n=N).unseen] == untried
 
 
 class Codes(nn.Module):

@@ -1,10 +1,11 @@
-"""What an order by length saves, and how far lengths lie from each other."""
+"""What an order by length saves, how far lengths lie from each other, and whether batches are padded at all."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
+from dataloader_expert.probes.base import Bench
 from dataloader_expert.probes.experiments.epochs import padding
 
 LONG_TAILED = 3.0
@@ -20,18 +21,33 @@ def long_tailed(lengths: Any) -> bool:
     return len(lengths) > 1 and bool(lengths.max() > LONG_TAILED * max(1.0, float(lengths.mean())))
 
 
-def saves_padding(lengths: Any, batch_size: int, seed: int, whole: bool) -> bool:
-    """Whether batches sorted by length have less padding than shuffled ones, by more than goes unnoticed. ``whole``: whether these are the
-    lengths of all samples."""
+def paddings(lengths: Any, batch_size: int, seed: int, whole: bool) -> tuple[float, float]:
+    """The share of padding in shuffled batches, and in batches sorted by length. ``whole``: whether these are the lengths of all samples."""
     import numpy as np
 
     order = np.random.default_rng(seed).permutation(len(lengths))[:MOST]
     size = batch_size if whole else max(2, min(batch_size, len(order) // FEWEST_BATCHES))
     by_length = order[np.argsort(lengths[order], kind="stable")]
     before, after = (padding([of[i : i + size] for i in range(0, len(of), size)], lengths) for of in (order, by_length))
-    return before - after >= LEAST_SAVED
+    return before, after
 
 
 def budget(lengths: Any, size: int) -> int:
     """Tokens of a batch: those of so many samples of mean length, and the longest sample at least."""
     return max(math.ceil(size * float(lengths.mean())), math.ceil(float(lengths.max())))
+
+
+def collated_by_padding(bench: Bench, asked: bool) -> bool:
+    """Whether batches are padded to the longest sample: by the user's own collate function, or by that of the code handed over.
+    ``asked``: the user names the field of the lengths; else it is one of those that are padded."""
+    from dataloader_expert.checks.labels.labels import LENGTHS
+    from dataloader_expert.probes.serving import collate_for, serving
+
+    if bench.source.format != "reference":
+        return collate_for(bench) == "pad"
+    loader = getattr(bench.source, "loader", None)
+    if loader is not None:
+        return getattr(loader.collate_fn, "__name__", "") != "default_collate"
+    served = serving(bench)
+    of_padded = asked or bench.facts.value(LENGTHS, {"field": None})["field"] in served.varying
+    return served.collate_name == "pad" and of_padded

@@ -15,7 +15,13 @@ from dataloader_expert.conclusions import number, verb
 from dataloader_expert.errors import escaped, listed
 from dataloader_expert.facts import Fact, Facts, Json, Quantity, Unknown
 from dataloader_expert.probes.base import Bench, Observation, Probe, evidence
-from dataloader_expert.probes.experiments.by_length import budget, long_tailed, saves_padding
+from dataloader_expert.probes.experiments.by_length import (
+    LEAST_SAVED,
+    budget,
+    collated_by_padding,
+    long_tailed,
+    paddings,
+)
 from dataloader_expert.probes.experiments.epochs import DRAWN, MOST, describe, labelled_of
 from dataloader_expert.probes.experiments.kept_labels import (
     KEPT_LABELS,
@@ -250,10 +256,12 @@ class Draws(Probe):
         seen, size = self._scanned(bench), self._size(bench)
         whole = seen["total"] is None or seen["read"] + seen["failed"] >= seen["total"]
         one_batch = varied and whole and len(lengths) <= size * self.world_size
-        ragged = varied and not one_batch and saves_padding(lengths, size, bench.seed, whole)
+        shuffled, sorted_ = paddings(lengths, size, bench.seed, whole) if varied else (0.0, 0.0)
+        ragged = not one_batch and shuffled - sorted_ >= LEAST_SAVED
         field = bench.facts.value(LENGTHS, {"field": None})["field"]
         share = 1.0 if self.length is not None else share_padded(bench.facts, field)
-        beside, ragged = ragged and share < LEAST_SHARE, ragged and share >= LEAST_SHARE
+        beside, ragged = varied and share < LEAST_SHARE, ragged and share >= LEAST_SHARE
+        outliers = varied and not beside and long_tailed(lengths)
         if bench.source.iterable:
             shares = bench.facts.find(SHARDING)
             sharded = (
@@ -309,7 +317,7 @@ class Draws(Probe):
         if self.group_by is not None:
             return "grouped", f"samples of one {self.group_by} stay in one batch"
         if objective == "throughput":
-            if ragged and long_tailed(lengths):
+            if outliers:
                 return (
                     "token-budget",
                     f"a few lengths are far above the mean ({lengths.max():,.0f} against {lengths.mean():,.0f}): batches of similar length "
@@ -318,10 +326,12 @@ class Draws(Probe):
                 )
             if ragged:
                 return "length-bucketed", "batches of similar length need less padding"
-            why = "batches of similar length would hardly need less padding" if varied else "lengths do not vary"
+            why = "lengths do not vary, so no order saves padding"
             if beside:
                 why = f"fields of varying length make up only {share:.1%} of a batch"
-            return "random", f"{why}, so no order saves padding, and no available sampler reads shard by shard"
+            elif varied:
+                why = f"batches of similar length would hardly need less padding than shuffled ones (about {shuffled:.0%})"
+            return "random", f"{why}, and no available sampler reads shard by shard"
         if ratio is not None and ratio > SEVERE:
             largest = "most frequent label" if several else "largest class"
             rarest = "rarest" if several else "smallest"
@@ -345,9 +355,15 @@ class Draws(Probe):
                 f"a plain shuffle is enough for these batches: {many}, and they are not padded; if your collate function pads, "
                 "as after a tokenizer, take length-bucketed",
             )
-        and_lengths = " and lengths" if lengths is not None and not beside else ""
+        padded = not beside and shuffled >= LEAST_SAVED and collated_by_padding(bench, self.length is not None)
+        and_lengths = " and lengths" if lengths is not None and not beside and not padded else ""
         near = f"{classes}{and_lengths} need no special treatment" if ratio is not None else classes
-        near += "; lengths vary, but all samples fit into one batch" if one_batch and share >= LEAST_SHARE else ""
+        near += "; lengths vary, but all samples fit into one batch" if one_batch and not beside else ""
+        if padded and not one_batch:
+            cure = (
+                'objective="throughput" reduces it' if outliers else "batches of similar length would hardly have less"
+            )
+            near += f"; its batches contain about {shuffled:.0%} padding: {cure}"
         return "random", f"a plain shuffle (shuffle=True) is enough: {near}"
 
     def _rarer(self, bench: Bench) -> str:
@@ -427,22 +443,6 @@ def classes_by_samples(labels: Any, batch_size: int) -> tuple[int, int]:
     distinct = len(np.unique(labels))
     p = max(1, min(distinct, batch_size // 2 or 1, 16))
     return p, max(1, batch_size // p)
-
-
-def collated_by_padding(bench: Bench, asked: bool) -> bool:
-    """Whether batches are padded to the longest sample: by the user's own collate function, or by that of the code handed over.
-    ``asked``: the user names the field of the lengths; else it is one of those that are padded."""
-    from dataloader_expert.checks.labels.labels import LENGTHS
-    from dataloader_expert.probes.serving import collate_for
-
-    if bench.source.format != "reference":
-        return collate_for(bench) == "pad"
-    loader = getattr(bench.source, "loader", None)
-    if loader is not None:
-        return getattr(loader.collate_fn, "__name__", "") != "default_collate"
-    served = serving(bench)
-    of_padded = asked or bench.facts.value(LENGTHS, {"field": None})["field"] in served.varying
-    return served.collate_name == "pad" and of_padded
 
 
 def _varied(values: Any) -> bool:

@@ -53,6 +53,8 @@ class Attempt:
         has samples."""
         self.drawn = drawn
         """The fields of a batch that is made from its description whose range that does not tell; None of one that is real."""
+        self.stopped = False
+        """Whether the time was over before all changes of the batch were tried."""
         self.limited = False
         self.whole_refused = False
         self.done: dict[bool, tuple[str, Ran]] = {}

@@ -15,7 +15,7 @@ from dataloader_expert.probes.base import Bench, Observation, Probe, evidence
 from dataloader_expert.probes.batch_parts import flat
 from dataloader_expert.probes.model.batch import SPREAD
 from dataloader_expert.probes.model.calling import called, evaluated, few_of, given_to
-from dataloader_expert.probes.model.declared import declared
+from dataloader_expert.probes.model.declared import declared, of_parts
 from dataloader_expert.probes.model.empty_model import faked, made_empty, parameter_bytes, step_bytes
 from dataloader_expert.probes.model.expected import expects
 from dataloader_expert.probes.model.feeding import given_batch, known
@@ -91,8 +91,9 @@ class ModelCheck(Probe):
         if real and verdict.way is not None:
             with suppress(Exception):  # it calls the user's model in other ways
                 value["unscaled"] = [*unscaled(model, verdict.way, batch)]
-                within = said is not None and scales_pictures(model, verdict.way, batch)
-                value["declared"] = {**said, "within": True} if within and said else said
+                scale = said or of_parts(model)
+                if scale is not None and scales_pictures(model, verdict.way, batch):
+                    value["declared"] = {**scale, "within": True}
         value["only"] = verdict.only
         yield Fact(MODEL, value, evidence("probed", "model", seen=verdict.samples or n))
         for look in verdict.unseen:

@@ -2,8 +2,7 @@
 
 Read: timm's ``pretrained_cfg`` and ``default_cfg``, the ``transforms()`` of torchvision's weights (``model.weights``, or
 the argument ``weights`` by name), the ``config`` of a Hugging Face model with its processor (an attribute of the model,
-or ``preprocessor_config.json`` in its folder), plain attributes ``mean``, ``std`` and ``input_size``, and what a part of the model that
-standardizes images holds.
+or ``preprocessor_config.json`` in its folder), and plain attributes ``mean``, ``std`` and ``input_size``.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ PROCESSORS = ("processor", "image_processor", "feature_extractor")
 
 def declared(model: Any, arguments: Mapping[str, Any] | None = None) -> dict[str, Any] | None:
     """``{by, mean, std, size, channels, vocabulary, longest}`` with what is known; None where nothing is declared."""
-    for read in (_timm, _weights, _hugging_face, _plain, _within):
+    for read in (_timm, _weights, _hugging_face, _plain):
         with contextlib.suppress(Exception):  # attributes of the user's object may be anything
             found = read(model, arguments or {})
             if found is not None:
@@ -89,13 +88,15 @@ def _plain(model: Any, _: Mapping[str, Any]) -> dict[str, Any] | None:
     return {"by": "its attributes mean and std", **_normal(model.mean, model.std), "size": size}
 
 
-def _within(model: Any, _: Mapping[str, Any]) -> dict[str, Any] | None:
+def of_parts(model: Any) -> dict[str, Any] | None:
+    """What a part of the model holds by which images are standardized: which ones, such as those that a loss compares, calls tell."""
     for part in model.modules():
         for mean, std in OF_IMAGES:
             with contextlib.suppress(Exception):  # as above
                 normal = _normal(getattr(part, mean), getattr(part, std))
-                of_colours = mean != "mean" or len(normal["mean"]) == 3
-                if of_colours and all(0 < v < 1 for v in (*normal["mean"], *normal["std"])):
+                plain = mean == "mean"
+                of_colours, most = not plain or len(normal["mean"]) == 3, 1 if plain else 255
+                if of_colours and all(0 < v < most for v in (*normal["mean"], *normal["std"])):
                     return {"by": f"its attributes {mean} and {std}", **normal}
     return None
 

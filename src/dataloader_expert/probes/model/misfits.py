@@ -34,7 +34,8 @@ from dataloader_expert.probes.model.ways import Way, target_first
 
 DEPTH = 3
 SEARCH_S = 4.0
-UNTRIED = "changes of the batch: the time was spent before all were tried: raise budget_s"
+"""Seconds of the search for callers without a budget of their own, such as a step that is only to be fed."""
+UNTRIED = "changes of the batch: time ran out before all were tried; raise budget_s"
 MOST_NAMED = 1_024
 """The most samples that are tried because an error names them."""
 
@@ -172,8 +173,9 @@ def searched(attempt: Attempt) -> Verdict:
     found = found or (of_this_size(attempt) if ambiguous else None)
     if found is not None:
         return found
-    turned = target_first(attempt.model, attempt.few) if time.monotonic() <= attempt.until else None
-    if turned is not None and attempt.fails(turned) is None:
+    turned = target_first(attempt.model, attempt.few)
+    attempt.stopped |= turned is not None and time.monotonic() > attempt.until
+    if turned is not None and not attempt.stopped and attempt.fails(turned) is None:
         return replace(further(attempt, turned), error=in_short(first))
     return not_mended(attempt, without, lost, first)
 
@@ -214,10 +216,14 @@ def of_one_size(attempt: Attempt, error: Exception | None) -> Verdict | None:
 def by_mending(attempt: Attempt, first: Exception | None, depths: Iterable[int]) -> Verdict | None:
     """The way with the fewest mends, of so many, that runs, best with an output that suits the target; None if none does in the time."""
     unsuited: Verdict | None = None
+    late = False
     for depth in depths:
         for way in attempt.ways:
             alike = mended_alike(attempt, way) if depth == 1 else ()
             for mended, used in itertools.chain(with_mends(attempt, way, depth), alike):
+                if late:
+                    attempt.stopped = True
+                    return unsuited
                 if attempt.fails(mended) is None:
                     if unsuited is None or suits(mended, attempt.run(mended).out, attempt.few):
                         found = further(attempt, mended, used)
@@ -225,8 +231,7 @@ def by_mending(attempt: Attempt, first: Exception | None, depths: Iterable[int])
                         if suits(mended, attempt.run(mended).out, attempt.few):
                             return found
                         unsuited = found
-                if time.monotonic() > attempt.until:
-                    return unsuited
+                late = time.monotonic() > attempt.until
         if unsuited is not None:
             return unsuited
     return None
@@ -250,7 +255,7 @@ def not_mended(attempt: Attempt, without: Way | None, lost: tuple[Misfit, ...], 
     if attempt.odd is not None:
         return further(attempt, attempt.odd)
     way, error = attempt.furthest() or (attempt.ways[0], error)
-    untried = (UNTRIED,) if time.monotonic() > attempt.until else ()
+    untried = (UNTRIED,) if attempt.stopped else ()
     return Verdict(None, unsaid(attempt, way, error), in_short(error), tried=way, unseen=untried)
 
 

@@ -14,7 +14,8 @@ from dataloader_expert.probes.model.ways import Way
 
 def rebuilt(attempt: Attempt, way: Way) -> tuple[Way, list[Misfit], str | None]:
     """Pictures of which the model makes some of another size, and that stay as large as they are once they have that size: the model
-    is to give them back, as an autoencoder does, and takes multiples of a number. One that enlarges or cuts does so at any size."""
+    is to give them back, as an autoencoder does, and takes multiples of a number. One that enlarges or cuts does so at any size, and one
+    whose output has a fixed size gives no larger pictures back."""
     if way.mends or len(way.arguments) != 1:
         return way, [], None
     y: Any = None if way.aim is None else evaluated(way.aim, attempt.few)
@@ -25,12 +26,12 @@ def rebuilt(attempt: Attempt, way: Way) -> tuple[Way, list[Misfit], str | None]:
     if size is None or size == tuple(x.shape[2:]):
         return way, [], None
     other = way.mended(name, resized(*size, SMOOTH))
-    if attempt.fails(other) is not None or _size(attempt, other, x) != size:
-        return way, [], None
+    twice = 2 * size[0], 2 * size[1]
+    for run, made in ((way.mended(name, resized(*twice, SMOOTH)), twice), (other, size)):
+        if attempt.fails(run) is not None or _size(attempt, run, x) != made:
+            return way, [], None
     said = [f"{height} x {width}" for height, width in (x.shape[2:], size)]
-    says = (
-        f"height and width {said[0]}, of which the model makes {said[1]}: a loss that compares the two needs one size"
-    )
+    says = f"the input is {said[0]} and the output {said[1]}: a reconstruction loss needs equal sizes"
     return other, [Misfit("shape-mismatch", name, says, runs=True)], None
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from dataloader_expert.probes.batch_parts import flat
 from dataloader_expert.probes.model.attempt import Attempt
 from dataloader_expert.probes.model.calling import evaluated, given_to, is_finite
+from dataloader_expert.probes.model.declared import of_parts
 from dataloader_expert.probes.model.mends import Mend, Misfit, is_fake
 from dataloader_expert.probes.model.padding import unmasked
 from dataloader_expert.probes.model.padding_counts import padded_labels, sees_padding_alone, token_as_padding
@@ -16,6 +17,7 @@ from dataloader_expert.probes.model.pairing import over_all_pairs
 from dataloader_expert.probes.model.partners import partners
 from dataloader_expert.probes.model.reconstruction import rebuilt
 from dataloader_expert.probes.model.resizing import CUT, OF_SIZE
+from dataloader_expert.probes.model.siamese import of_each_input
 from dataloader_expert.probes.model.silent import another_padding, inverted, many_losses
 from dataloader_expert.probes.model.targets import fitting_target, of_loss
 from dataloader_expert.probes.model.unscaled import scaled_pictures
@@ -118,11 +120,14 @@ def crossed(attempt: Attempt, way: Way) -> bool:
 
 def values(attempt: Attempt, way: Way) -> tuple[Way, list[Misfit], str | None]:
     """Pictures on another scale than the mean and std that the model declares."""
-    mean, std = attempt.said.get("mean"), attempt.said.get("std")
+    known_by = attempt.said if attempt.said.get("mean") else of_parts(attempt.model) or {}
+    mean, std = known_by.get("mean"), known_by.get("std")
     if not mean or not std or not (attempt.drawn or frozenset()).isdisjoint(way.names):
         return way, [], None
     if (scaled := scaled_pictures(attempt.model, way, attempt.few)) is not None:
         return beyond_its_scale(attempt, way, scaled, mean, std)
+    if known_by is not attempt.said:
+        return way, [], None  # that part standardizes something else
     for (_, expression), name in zip(way.arguments, way.names, strict=True):
         x = evaluated(wrapped(expression, way.mends.get(name, ())), attempt.batch)
         if not hasattr(x, "is_floating_point") or not x.is_floating_point() or x.ndim < 3 or not x.numel():
@@ -161,29 +166,36 @@ def beyond_its_scale(
     attempt: Attempt, way: Way, scaled: Any, mean: Any, std: Any
 ) -> tuple[Way, list[Misfit], str | None]:
     """Pictures that the model standardizes itself, and that its first layer gets far beyond where those from 0 to 1 would lie: they are
-    stored from 0 to 255, or standardized before."""
+    stored from 0 to 255, or standardized before. Where it takes bytes, pictures that are not bytes hardly differ from each other."""
     low, high, white = picture_range(mean, std)
     room = BEYOND * (high - low)
-    if low - room <= float(scaled.min()) and float(scaled.max()) <= high + room:
+    inside = low - room <= float(scaled.min()) and float(scaled.max()) <= high + room
+    if inside and white == 1:
         return way, [], None
     for (_, expression), name in zip(way.arguments, way.names, strict=True):
         x: Any = evaluated(wrapped(expression, way.mends.get(name, ())), attempt.batch)
         if not getattr(x, "is_floating_point", lambda: False)() or x.ndim < 3 or not x.numel() or is_fake(x):
             continue
         least, most = float(x.min()), float(x.max())
+        if inside and not 0 < most - least <= WHITE * white:
+            continue
         shape = f".view({', '.join(['-1', *['1'] * (x.ndim - 2)])})"
         back = f"({{x}} * torch.tensor({std}){shape} + torch.tensor({mean}){shape})"
         whole = "" if white == 1 else f" * {white}"
         halved = (f"(({{x}} + 1) / 2{whole})",) if least >= -1 - WHITE and most <= 1 + WHITE else ()
         says = f"values from {least:.3g} to {most:.3g}, but the model itself standardizes images and expects values from 0 to {white}"
-        for mend in ("({x} / 255)",) if least >= 0 else (*halved, back):
+        for mend in (
+            (f"({{x}} {'/' if white == 1 else '*'} 255)",)
+            if least >= (0 if white == 1 else -WHITE)
+            else (*halved, back)
+        ):
             other = way.mended(name, mend)
             made: Any = (
                 None if attempt.fails(other) else evaluated(wrapped(expression, other.mends[name]), attempt.batch)
             )
             if made is not None and -WHITE * white <= float(made.min()) and float(made.max()) <= (1 + WHITE) * white:
                 return other, [Misfit(SCALE, name, says)], None
-        if least < -WHITE * white:  # by another mean and std than the model's
+        if least < -WHITE * (1 if inside else white):  # by another mean and std than the model's
             return (
                 way,
                 [Misfit(SCALE, name, says, cured=False, runs=True, fix="leave out the standardization in the dataset")],
@@ -245,6 +257,8 @@ def target(attempt: Attempt, way: Way) -> tuple[Way, list[Misfit], str | None]:
     """What cross-entropy, or a loss of one number a sample, would say to the target."""
     done = attempt.run(way, whole=True)
     if done.error is not None:
+        return way, [], None
+    if of_each_input(attempt, way, done.out):
         return way, [], None
     made, misfits, said = of_loss(fitting_target(way, done.out, attempt.batch), done.out, attempt.batch)
     layers = attempt.model.modules() if hasattr(attempt.model, "modules") else ()

@@ -72,8 +72,6 @@ def _of_loss(way: Way, out: Any, batch: Any) -> tuple[Way, list[Misfit], str | N
     main = main_output(out, way.aim)
     if main is None or not hasattr(y, "is_floating_point") or is_fake(y) or len(y) != len(main):
         return way, [], None
-    if of_each_input(way, out):
-        return way, [], None
     if main.ndim == 4 and main.shape[1] > 1 and y.ndim == 4 and y.shape[1] == 1 and y.shape[2:] == main.shape[2:]:
         for mend in of_masks(y):
             return way.mended(TARGET, mend.expression), [Misfit(mend.code, TARGET, mend.says)], None
@@ -104,13 +102,6 @@ def _of_loss(way: Way, out: Any, batch: Any) -> tuple[Way, list[Misfit], str | N
         says += f": it needs at least {int(y.max()) + 1}"  # other samples may have more
     code = "label-out-of-range" if classes > 1 and int(y.max()) >= classes else "shape-mismatch"
     return way, [Misfit(code, TARGET, says, cured=False)], None
-
-
-def of_each_input(way: Way, out: Any) -> bool:
-    """Whether the model makes of each of its inputs an output of one shape, as of two images their embeddings: the loss compares these
-    with each other, and none with the target."""
-    shapes = [tuple(getattr(v, "shape", ())) for v in out] if isinstance(out, list | tuple) else []
-    return len(shapes) == len(way.arguments) > 1 and len({*shapes}) == 1
 
 
 def suits(way: Way, out: Any, batch: Any) -> bool:

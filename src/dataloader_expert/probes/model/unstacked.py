@@ -107,12 +107,14 @@ def of_boxes(model: Any, batch: Any) -> Iterator[Way]:
     entry = ", ".join(f"{key!r}: {of}[i]{cut}" for key, of, cut in fields)
     targets = f"[{{{entry}}} for i, n in enumerate({lengths})]"
     stacked = hasattr(pictures, "ndim")
-    says = "one tensor where the model takes a list of images [C, H, W]"
+    takes = "the model takes a list of images [C, H, W]"
+    says = f"one tensor where {takes}"
+    of_pairs = bool(beside) and not stacked and not isinstance(batch, Mapping)  # of an image and its targets
     with_boxes = (
-        f"{says}, and a list with the boxes and labels of each: return both from collate_fn, unpadded and unresized"
-        if stacked
-        else "one dictionary for all images, where the model takes a list with the boxes and labels of each: "
-        "collate_fn=lambda batch: tuple(zip(*batch))"
+        "one dictionary for all images, where the model takes a list with the boxes and labels of each: "
+        "as collate_fn pass a function of your module that returns tuple(zip(*batch))"
+        if of_pairs
+        else f"{says if stacked else takes}, and a list with the boxes and labels of each: return both from collate_fn, unpadded and unresized"
     )
     if len(both) > 1:
         pairs, names = ((both[0], images), (both[1], targets)), (image, boxes)
@@ -135,4 +137,6 @@ def within(batch: Any) -> dict[str, tuple[Any, str]]:
 def are_images(value: Any) -> bool:
     """Whether it holds pictures [C, H, W]: one tensor of all, or a list of them."""
     parts = value if isinstance(value, list) else [value[0]] if getattr(value, "ndim", 0) == 4 and len(value) else []
-    return bool(parts) and all(getattr(p, "ndim", 0) == 3 and p.shape[0] in (1, 3, 4) for p in parts)
+    return bool(parts) and all(
+        hasattr(p, "is_floating_point") and p.ndim == 3 and p.shape[0] in (1, 3, 4) for p in parts
+    )
