@@ -187,7 +187,8 @@ def test_fields_that_were_not_read_stay_as_they_are() -> None:
 def test_what_the_model_looks_up_is_no_row_number(inputs: list[str], says: str) -> None:
     """Seen: of a language model that calls its tokens idx, that its input is to be classes."""
     found = Facts()
-    shapes = {"idx": ("int64", ["B", 64]), "x": ("float32", ["B", 3])}
+    shapes = {"idx": ("int64", ["B", 64]), "x": ("float32", ["B", 3]), "grade": ("int64", ["B"])}
+    found.add(Fact(LABEL, {"name": "grade"}, SEEN))
     fields = [{"name": n, "dtype": d, "shape": s, "bytes_per_sample": 8, "host": False} for n, (d, s) in shapes.items()]
     found.add(Fact(BATCH, {"structure": "dict", "fields": fields}, SEEN))
     found.add(Fact(MODEL, {**NOT_MADE, "codes": ["idx"], "inputs": inputs}, SEEN))

@@ -279,7 +279,7 @@ def test_a_label_that_is_guessed_is_called_so(quickly: Asker, tmp_path: Path) ->
     rows = (f"{i * 7 % 91 / 10},{i * 3 % 83 / 10},{5 if i % 20 else 8}" for i in range(240))
     (tmp_path / "rows.csv").write_text("\n".join(["acidity,sugar,quality", *rows]), encoding="utf-8")
     report: Any = quickly.ask("suggest_sampler", str(tmp_path / "rows.csv"), str(tmp_path))
-    assert report.strategy == "weighted" and "only guessed to be the label" in report.why
+    assert report.strategy == "weighted" and "was guessed to be the label" in report.why
 
 
 def test_folders_called_by_numbers_are_the_classes_that_they_are_called(quickly: Asker, tmp_path: Path) -> None:

@@ -107,7 +107,7 @@ def test_an_unknown_check_leads_to_those_of_its_words(code: str, meant: list[str
 def test_a_search_that_is_left_out_is_not_asked_for() -> None:
     """Seen: passed, since no near duplicate was found, though none was looked for."""
     near = {"source": "d", "checks": ["nan", "near-duplicates"]}
-    assert "drop one of the two" in (invalid(check_quality.Request, {**near, "near_duplicates": False}) or "")
+    assert "remove one of them" in (invalid(check_quality.Request, {**near, "near_duplicates": False}) or "")
     assert invalid(check_quality.Request, near) is None
 
 

@@ -57,7 +57,7 @@ def limit(
         options.append({"value": only, "limited_by": f"the model, which only accepts batches of exactly {only}"})
     least = min(options, key=lambda o: o["value"])
     if model and found is None and fit is None:
-        least["limited_by"] += "; no training step was traced, so device memory may allow less"
+        least["limited_by"] += "; memory for training was not measured"
     return least
 
 

@@ -89,8 +89,10 @@ def weights(facts: Facts) -> Iterator[Finding]:
     """B50: more weights than torch.multinomial supports."""
     fact = facts.find(WEIGHTS)
     if fact is not None and fact.value > INEXACT:
-        severity: Severity = "error" if fact.value > MULTINOMIAL_MOST else "info"
-        text = f"WeightedRandomSampler over {fact.value:,} weights: torch.multinomial fails beyond 2^24 = 16,777,216"
+        fails = fact.value > MULTINOMIAL_MOST
+        severity: Severity = "error" if fails else "info"
+        many = f"WeightedRandomSampler over {fact.value:,} weights:" if fails else f"{fact.value:,} weights work;"
+        text = f"{many} torch.multinomial fails above 2^24 = 16,777,216"
         fix = "use dataloader_expert.samplers.WeightedSampler, which draws exactly from any number of weights"
         yield finding("weighted-sampler-limit", severity, text, fact, fix)
 

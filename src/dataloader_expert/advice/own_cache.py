@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 from dataloader_expert.advice.base import Rule
 from dataloader_expert.advice.worker_memory import KEYED, again_places, going_through, growing, kept_again
+from dataloader_expert.advice.worker_semantics import keeps_drawn
 from dataloader_expert.conclusions import Finding, finding, saved
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Facts, in_bytes
 from dataloader_expert.probes.data.layout import SAMPLES
 from dataloader_expert.probes.health.own_cache import GROWS, KEPT
-from dataloader_expert.probes.health.worker_semantics import TWINS
 from dataloader_expert.probes.profile.stages import MEMORY_GROWTH
 from dataloader_expert.probes.search.loading import CURRENT
 
@@ -22,7 +22,8 @@ WIDE = 2.0
 """How many times the bytes of what it shows the memory is that an entry keeps if that is told."""
 BOUND = "keep no samples, or limit how many each worker keeps (functools.lru_cache(maxsize=N) around the function that reads one)"
 KEPT_ON = "set persistent_workers=True, so that each worker keeps its cache between epochs"
-UNDRAWN = "cache what is read and decoded, and draw random transforms anew each time after that"
+UNDRAWN = "cache only what is read and decoded, and apply random transforms after the cache"
+AUGMENTED = ". Samples are cached after random augmentation"
 COPY = "keep copies: tensor.clone(), array.copy()"
 
 
@@ -44,10 +45,10 @@ def keeps_samples(facts: Facts) -> Iterator[Finding]:
     rates = "the rates measured here include cached samples"
     plan = {"num_workers": 0, "persistent_workers": False} if current is None else current.value
     workers = plan["num_workers"]
-    drawn = facts.value(TWINS, {"by_worker": False})["by_worker"]
+    drawn = keeps_drawn(facts)
     if drawn and (not workers or plan["persistent_workers"]):
-        text += ". They are kept after their random transforms: two processes keep different versions of a sample, and each repeats its own"
-        yield finding("dataset-caches-samples", "error", f"{text} in every epoch; {rates}", fact, UNDRAWN, places)
+        text += f"{AUGMENTED}, so each process repeats the same augmented version in every epoch"
+        yield finding("dataset-caches-samples", "error", f"{text}; {rates}", fact, UNDRAWN, places)
         return
     if current is None or not workers:
         fix = f"before you add workers, {BOUND}; {shared(size)}"
@@ -64,6 +65,7 @@ def keeps_samples(facts: Facts) -> Iterator[Finding]:
     if not current.value["persistent_workers"] and 0 < held < TOLD_BYTES:  # a cache that is worth keeping
         fix, lost = f"{shared(size)}; or {KEPT_ON}", saved(v["first_ms"] / max(1e-6, v["again_ms"]))
     if drawn:  # a cache that is kept would repeat what was drawn
+        text += f"{AUGMENTED}, so a worker repeats the same augmented version until the epoch ends"
         fix, lost = UNDRAWN, None
     fix = f"{COPY}; {fix}" if wide else fix
     yield finding("dataset-caches-samples", "warning", f"{text}; {rates}", [fact, current], fix, places, cost=lost)

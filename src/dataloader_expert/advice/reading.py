@@ -103,7 +103,7 @@ def amplification(facts: Facts) -> Iterator[Finding]:
     _, pixels = pixels_of(facts)
     if pixels and pixels["decoded_pixels"] >= 0.5 * ratio * pixels["used_pixels"] > 0:
         return  # images are shrunk, which is told by their pixels
-    if any(work["kind"] == "twice" and 2 * work["times"] >= ratio for work in works):
+    if any(work["kind"] == "twice" and ratio < 4 * work["times"] for work in works):
         return  # so is what a sample reads several times
     if ratio >= 4:
         text = f"{fact.value['bytes_read_per_sample']:,.0f} bytes are read for each sample of "

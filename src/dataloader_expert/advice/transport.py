@@ -46,7 +46,7 @@ SPARSE = 0.05
 DRAWING_SHARE, DRAWING_S = 0.125, 1e-4
 """The share of the time that drawing batches may take, of which the double is a warning; and the shortest of a batch that is told."""
 AT_ONCE = "draw the batches of the whole epoch at once, with numpy (argsort, permutation), instead of searching or sorting what is left for each batch"
-INTO_WORKERS = "move what it computes to the collate function or __getitem__, which workers run in parallel"
+INTO_WORKERS = "move this work into the collate function or __getitem__, so that workers do it in parallel"
 ITER_MS = 2.0
 """The least milliseconds of a batch that a loader's own __iter__ takes if that is told."""
 PACK = "pack fields of one dtype into one tensor"
@@ -158,8 +158,10 @@ def iterating(facts: Facts) -> Iterator[Finding]:
         return
     own, each = fact.value, batch_ms(facts)
     if own >= ITER_MS and workers * own >= each:
-        text = f"for each batch the main process computes {own:.1f} ms in `{facts.value(SETTINGS, {}).get('iterates')}.__iter__`, "
-        text += f"the {workers} workers {each:.1f} ms for its samples"
+        text = (
+            f"`{facts.value(SETTINGS, {}).get('iterates')}.__iter__` takes {own:.1f} ms per batch in the main process; "
+        )
+        text += f"a worker takes {each:.1f} ms to load one, and {workers} load in parallel"
         cost = saved(max(1.0, workers * own / (own + each)))
         yield finding("main-process-busy", "warning", text, fact, INTO_WORKERS, cost=cost)
 

@@ -47,11 +47,18 @@ def twins(facts: Facts) -> Iterator[Finding]:
         yield finding("not-deterministic", "warning", text, fact, fix)
 
 
+def keeps_drawn(facts: Facts) -> bool:
+    """Whether what a worker caches holds what it drew: other seeds change it, and the same bring it back. It is told with the cache."""
+    v = facts.value(TWINS)
+    drawn = v is not None and v["by_worker"] and not v["same_next_epoch"] and v["same_again"]
+    return bool(drawn) and facts.find(KEPT) is not None
+
+
 def by_worker(facts: Facts) -> Iterator[Finding]:
     """A sample that each worker reads alike each time, and another worker otherwise."""
     fact = facts.find(TWINS)
-    if fact is None or not fact.value["by_worker"] or _told_otherwise(facts) or facts.find(KEPT) is not None:
-        return  # a worker that caches samples repeats what it drew for them, which is told with the cache
+    if fact is None or not fact.value["by_worker"] or _told_otherwise(facts) or keeps_drawn(facts):
+        return
     text = (
         "a sample depends on the worker that reads it: two workers read the same sample differently, each consistently"
     )

@@ -46,7 +46,7 @@ class Request(Common):
         near = [code for code in self.checks or () if code in OF_NEAR]
         if near and not self.near_duplicates:
             raise ValueError(
-                f"checks asks for {_either(near)}, and near_duplicates=false leaves it out: drop one of the two"
+                f"checks includes {' and '.join(near)}, but near_duplicates=false turns that search off: remove one of them"
             )
         return self
 

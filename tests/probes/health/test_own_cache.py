@@ -217,13 +217,23 @@ def test_a_cache_of_samples_with_what_was_drawn_for_them_is_told_as_that(
     """Seen: of augmented samples that workers kept, that a sample depends on the worker that reads it, and to open files in each worker."""
     value = {"attribute": "load", "samples": 8, "first_ms": 14.0, "again_ms": 0.001}
     plan, said = {"num_workers": workers, "persistent_workers": persistent}, evidence("timed", "a test")
-    twins = {"random": True, "by_worker": True}
+    twins = {"random": False, "by_worker": True, "same_next_epoch": False, "same_again": True}
     facts = Facts((Fact(KEPT, value, said), Fact(CURRENT, plan, said), Fact(TWINS, twins, said)))
     [found] = keeps_samples(facts)
     assert (found.code, found.severity) == ("dataset-caches-samples", severity)
-    assert "draw random transforms anew" in found.fix and "persistent_workers" not in found.fix
-    assert ("repeats its own in every epoch" in found.message) is (severity == "error")
+    assert "apply random transforms after the cache" in found.fix and "persistent_workers" not in found.fix
+    assert ("repeats the same augmented version in every epoch" in found.message) is (severity == "error")
     assert not [*by_worker(facts)]
+
+
+@pytest.mark.parametrize(("same_next_epoch", "same_again"), [(True, True), (False, False)])
+def test_what_a_cached_sample_takes_from_its_worker_is_told_as_that(same_next_epoch: bool, same_again: bool) -> None:
+    """What depends on the worker's number stays with other seeds; what depends on its process does not come back with the same."""
+    value = {"attribute": "load", "samples": 8, "first_ms": 14.0, "again_ms": 0.001}
+    twins = {"random": False, "by_worker": True, "same_next_epoch": same_next_epoch, "same_again": same_again}
+    facts = Facts((Fact(KEPT, value, evidence("timed", "a test")), Fact(TWINS, twins, evidence("timed", "a test"))))
+    assert [f.code for f in by_worker(facts)] == ["workers-differ"]
+    assert not [f for f in keeps_samples(facts) if "augment" in f.message]
 
 
 @pytest.mark.parametrize("make", [Slow, AFewOnly, Notes, Handles, Counts, Raises, lambda: Slow(3)])

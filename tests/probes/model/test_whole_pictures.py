@@ -265,7 +265,7 @@ def test_each_column_has_its_own_table() -> None:
 @pytest.mark.parametrize("device", [None, 16_000_000_000])
 def test_a_limit_without_a_step_says_what_it_leaves_out(device: int | None) -> None:
     """Seen: host memory as what limits a batch, where the time ended before a step of the model was traced."""
-    assert "device memory may allow less" in limit(Facts(()), 1 << 34, device, 0.1, model=True)["limited_by"]
+    assert "memory for training was not measured" in limit(Facts(()), 1 << 34, device, 0.1, model=True)["limited_by"]
     assert "may allow less" not in limit(Facts(()), 1 << 34, device, 0.1)["limited_by"]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import multiprocessing
+import os
 import time
 from pathlib import Path
 from typing import Any
@@ -310,4 +311,18 @@ def test_a_worker_that_is_ended_gives_back_what_it_holds(dataset: Any) -> None:
         watch.ends(iterator, 0.02)
         assert dataset.connection.acquire(timeout=5)
         dataset.connection.release()
+    watch.close()
+
+
+def test_only_workers_leave(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thread of the main process may read samples while workers end."""
+    left: list[int] = []
+    monkeypatch.setattr(os, "_exit", left.append)
+    watch = Watch("unattributed", lambda index: None, len)
+    watch.leaving[0] = 1
+    watch.before(0)
+    assert not left
+    watch.owner += 1  # as a worker sees it
+    watch.before(0)
+    assert left == [0]
     watch.close()

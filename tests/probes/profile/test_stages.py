@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 from dataloader_expert.advice.transport import iterating, main_busy
@@ -11,8 +12,9 @@ from dataloader_expert.probes.base import Bench, evidence
 from dataloader_expert.probes.descriptors import OPEN_FILES
 from dataloader_expert.probes.health.static_checks import SETTINGS
 from dataloader_expert.probes.profile.stage import STAGE
-from dataloader_expert.probes.profile.stages import OWN_ITER, RECEIVING, Stages
+from dataloader_expert.probes.profile.stages import OWN_ITER, RECEIVING, Stages, stage_facts, watched
 from dataloader_expert.probes.search.loading import CURRENT
+from dataloader_expert.probes.serving import serving
 from dataloader_expert.sources.registry import open_source
 
 CODE = """
@@ -43,6 +45,8 @@ def test_samples_of_workers_that_are_not_forked_are_timed_in_this_process(tmp_pa
 
 
 OWN = """
+import threading
+import time
 import torch
 from torch.utils.data import DataLoader, Dataset
 
@@ -51,14 +55,15 @@ class Squares(Dataset):
         return 256
 
     def __getitem__(self, index):
-        return torch.ones(64, 64)
+        return torch.ones(4)
 
 class Augmenting(DataLoader):
     def __iter__(self):
         for batch in super().__iter__():
-            for _ in range(300):
-                batch = batch.sin()
-            yield batch
+            until = time.thread_time() + 0.03
+            while time.thread_time() < until:
+                pass
+            yield {"x": batch, "lock": threading.Lock()}  # no worker could send that
 
 def make():
     return Augmenting(Squares(), batch_size=8, num_workers=1)
@@ -70,9 +75,11 @@ def test_what_the_loader_computes_itself_is_no_transfer(tmp_path: Path) -> None:
     (tmp_path / "own.py").write_text(OWN)
     ref = SourceRef(f"{tmp_path}/own.py:make", (str(tmp_path),), code=True)
     bench = Bench(open_source(ref, []), ref, 0, None, lambda at: None, lambda text, share: None)
-    facts = Facts(tuple(f for f in Stages(most_s=0.3).measure(bench) if isinstance(f, Fact)))
+    served = serving(bench, None, None)
+    seen = watched(bench, served, time.monotonic() + 0.1, 0.1)
+    facts = Facts(tuple(f for f in stage_facts(served, seen.lines, seen) if isinstance(f, Fact)))
     sent = facts.find(STAGE, stage="worker_transfer")
-    assert sent is not None and facts.value(OWN_ITER) > 8 * sent.value["cpu_ms"]
+    assert sent is not None and facts.value(OWN_ITER) >= 29 > 8 * sent.value["cpu_ms"]
     plan = Fact(CURRENT, {"num_workers": 2}, evidence("declared", "a test"))
     known = Facts((*facts, plan, Fact(SETTINGS, {"iterates": "Augmenting"}, plan.evidence)))
     [found] = iterating(known)

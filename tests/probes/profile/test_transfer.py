@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import threading
 import time
 
+import pytest
 import torch
 
-from dataloader_expert.probes.profile.transfer import transport, trip
+from dataloader_expert.facts import Unknown
+from dataloader_expert.probes.profile.stage import stage_fact
+from dataloader_expert.probes.profile.transfer import sent, transport, trip
 
 TAKES_S = 0.003
 
@@ -34,3 +38,10 @@ def test_transport_is_what_both_processes_compute_and_not_how_long_they_wait() -
     assert len(took) == 10
     assert all(wall == cpu and queue == 0 for wall, cpu, queue in took)
     assert sum(cpu for _, cpu, _ in took) < 9 * TAKES_S  # it sleeps as long while it arrives
+
+
+def test_a_batch_that_cannot_be_sent_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sending thread of the worker fails, and nothing tells the main process."""
+    monkeypatch.setattr("dataloader_expert.probes.profile.transfer.PATIENCE_S", 0.2)
+    found = sent("transfer", lambda: stage_fact("worker_transfer", transport({"lock": threading.Lock()}, 1)))
+    assert isinstance(found, Unknown) and "timed out" in found.why

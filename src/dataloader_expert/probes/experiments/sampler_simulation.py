@@ -119,7 +119,9 @@ class Draws(Probe):
         labels, lengths = bench.labels, bench.lengths
         chosen, reason = self._choose(bench)
         if chosen in BY_CLASS and not several and bench.source.label_how.startswith("guessed"):
-            reason += f"; {escaped(bench.source.label)} is only guessed to be the label: pass label= if it is another"
+            reason += (
+                f"; `{escaped(bench.source.label)}` was guessed to be the label; pass label= to choose another field"
+            )
         yield Fact(
             STRATEGY,
             {"strategy": chosen, "why": reason},

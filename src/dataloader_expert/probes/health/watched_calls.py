@@ -149,7 +149,7 @@ class Calls:
                 if isinstance(plain, type):
                     method = "__new__" if name == "memmap" else "__init__"
                     if not self._within_class(plain, method, f"{module}.{name}", "reads"):
-                        setattr(sys.modules[module], name, self._noted(plain, f"{module}.{name}", "reads"))
+                        made[id(plain)] = _StandIn(plain, self._noted(plain, f"{module}.{name}", "reads"))
                 elif plain is not None:
                     made.setdefault(id(plain), self._noted(plain, f"{module}.{name}", "reads"))
         for module, kinds in NEEDLESS.items():
@@ -313,6 +313,34 @@ class Calls:
                 at = _at(sys._getframe(1))
                 if at is not None:
                     self.opened.append((given[0], at))
+
+
+class _StandIn:
+    """Stands for a class of compiled code, which allows no change: calls are noted, all else is as with the class."""
+
+    def __init__(self, plain: type, noted: Callable[..., Any]) -> None:
+        self._plain, self._noted = plain, noted
+
+    def __call__(self, *given: Any, **named: Any) -> Any:
+        return self._noted(*given, **named)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._plain, name)
+
+    def __instancecheck__(self, made: Any) -> bool:
+        return isinstance(made, self._plain)
+
+    def __subclasscheck__(self, kind: type) -> bool:
+        return issubclass(kind, self._plain)
+
+    def __mro_entries__(self, bases: tuple[Any, ...]) -> tuple[type, ...]:
+        return (self._plain,)
+
+    def __or__(self, other: Any) -> Any:
+        return self._plain | other
+
+    def __ror__(self, other: Any) -> Any:
+        return other | self._plain
 
 
 def part_of_chunks(shuffled: bool, stored: Any, index: Any = ()) -> float:

@@ -64,6 +64,8 @@ class Watch:
     file: int = field(default_factory=lambda: unnamed())
     leaving: mmap.mmap = field(default_factory=lambda: mmap.mmap(-1, 1))
     """Shared with the workers: 1 if they are to end."""
+    owner: int = field(default_factory=os.getpid)
+    """The process that never leaves: the user's code may read samples in a thread of it."""
 
     def before(self, sample: int) -> None:
         """A sample is to be read; a worker that is to end does so here."""
@@ -71,7 +73,7 @@ class Watch:
         self.at(sample)
 
     def let_leave(self) -> None:
-        if self.leaving[0]:
+        if self.leaving[0] and os.getpid() != self.owner:
             os._exit(0)
 
     def ends(self, iterator: Any, sample_s: float) -> None:

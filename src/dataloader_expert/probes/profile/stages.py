@@ -28,7 +28,7 @@ from dataloader_expert.probes.profile.rereads import NONDETERMINISTIC, as_many_t
 from dataloader_expert.probes.profile.sampling_profiler import Tick, Ticker
 from dataloader_expert.probes.profile.stage import STAGE, stage_fact
 from dataloader_expert.probes.profile.stage_classifier import Namer, is_overhead, place_of
-from dataloader_expert.probes.profile.transfer import to_device, transport, trip
+from dataloader_expert.probes.profile.transfer import in_iterators, sent, to_device, transport, trip
 from dataloader_expert.probes.serving import Serving, serving
 
 OVERHEAD = Quantity("overhead", "", "CPU time of the measurement itself as a share of a sample's CPU and blocked time")
@@ -60,7 +60,7 @@ KEPT = 256
 @dataclass
 class Seen:
     """The result of watching the loader: lines of its processes, stacks, and what the main process saw of its
-    batches."""
+    batches; ``own_s``: the part of ``received_s`` that was not spent in torch's iterator."""
 
     lines: list[dict[str, Any]] = field(default_factory=list)
     ticks: list[Tick] = field(default_factory=list)
@@ -68,6 +68,7 @@ class Seen:
     batches: int = 0
     samples: int = 0
     received_s: float = 0.0
+    own_s: float = 0.0
     bytes: int = 0
     tensors: int = 0
     last: Any = None
@@ -104,9 +105,9 @@ class Stages(Probe):
         yield from said if self.whole else (s for s in said if isinstance(s, Fact) and s.quantity is STAGE)
         size = max(1, seen.samples // max(1, seen.batches))
         if not served.current.workers:
-            yield stage_fact("worker_transfer", transport(seen.last, size))
+            yield sent("stage_ms.worker_transfer", lambda: stage_fact("worker_transfer", transport(seen.last, size)))
         if self.trip:
-            yield trip(seen.last)
+            yield sent("trip", lambda: trip(seen.last))
         each = _each(timed)
         if self.whole:
             yield from to_device(seen.last, size)
@@ -138,9 +139,9 @@ def watched(bench: Bench, served: Serving, deadline: float, half: float) -> Seen
     watch = Watch("transform" if served.ours else "unattributed", bench.at, served.count, ticker)
     seen, stolen = Seen(), StolenClock()
     try:
-        with watching(watch):
+        with watching(watch), in_iterators() as spent:
             begun = told = time.monotonic()
-            for _ in _batches(served, plan, seen, watch):
+            for _ in _batches(served, plan, seen, watch, spent):
                 moment = time.monotonic()
                 if moment - told > 1.0:
                     told = moment
@@ -182,9 +183,9 @@ def stolen_apart(lines: list[dict[str, Any]], rate: float) -> list[dict[str, Any
     return found
 
 
-def _batches(served: Serving, plan: Any, seen: Seen, watch: Watch) -> Iterator[None]:
+def _batches(served: Serving, plan: Any, seen: Seen, watch: Watch, spent: list[float]) -> Iterator[None]:
     """Batches of one epoch after another. A built-in source drops what it decoded, so that each epoch is like the
-    first."""
+    first. ``spent``: CPU seconds of this thread in torch's iterators."""
     from dataloader_expert.loaders.building import release
 
     loader = served.loader(plan)
@@ -198,6 +199,7 @@ def _batches(served: Serving, plan: Any, seen: Seen, watch: Watch) -> Iterator[N
             got = 0
             while True:
                 wall, cpu = now()
+                within = spent[0]
                 batch = next(iterator, None)
                 if batch is None:
                     break
@@ -206,6 +208,7 @@ def _batches(served: Serving, plan: Any, seen: Seen, watch: Watch) -> Iterator[N
                 seen.last = batch
                 if seen.batches or got > 1:
                     seen.received_s += busy
+                    seen.own_s += max(0.0, busy - (spent[0] - within))
                 # torch sends each by itself, however deep it lies
                 tensors = [tensor for _, tensor in tensors_in(batch)]
                 texts = [v for _, v in flat(batch) if isinstance(v, list | tuple)]
@@ -267,12 +270,11 @@ def stage_facts(served: Serving, timed: list[dict[str, Any]], seen: Seen) -> Ite
     for parts in spent.values():  # a batch that skipped a stage spent no time in it
         parts += [(0.0, 0.0, 0.0)] * (len(timed) - len(parts))
     if served.current.workers:
-        spent["worker_transfer"] = _transfer(seen)
-        if served.iterates is not None:  # what it computes itself is no transfer
-            size, received = max(1, seen.samples // max(1, seen.batches)), _mean(spent["worker_transfer"])[1]
-            spent["worker_transfer"] = min(spent["worker_transfer"], transport(seen.last, size), key=_mean)
-            computed = received - _mean(spent["worker_transfer"])[1]
-            yield Fact(OWN_ITER, round(1e3 * computed * size, 3), evidence("timed", "stages", seen=seen.batches))
+        own_s = 0.0 if served.iterates is None else seen.own_s
+        spent["worker_transfer"] = _transfer(seen, seen.received_s - own_s)  # what it computes itself is no transfer
+        if served.iterates is not None:
+            computed = round(1e3 * own_s / max(1, seen.batches - 1), 3)  # the first batch is not timed
+            yield Fact(OWN_ITER, computed, evidence("timed", "stages", seen=seen.batches))
     for name in ("read", "decode", "transform", "unattributed", "collate", "worker_transfer"):
         if spent.get(name):
             yield stage_fact(name, spent[name], ticks if split and name not in ("collate", "worker_transfer") else None)
@@ -325,11 +327,11 @@ def shares(namer: Namer, ticks: list[Tick]) -> tuple[Counter[str], Counter[str]]
     return +running, +blocked
 
 
-def _transfer(seen: Seen) -> list[tuple[float, float, float]]:
+def _transfer(seen: Seen, receiving_s: float) -> list[tuple[float, float, float]]:
     """CPU seconds per sample of a worker's sending thread and of the main process as it receives."""
     sent = [(b["feeder"] - a["feeder"]) / m for a, b, m in spans(seen.lines)]
     feeder = sum(sent) / len(sent) if sent else 0.0
-    received = seen.received_s / max(1, seen.samples)
+    received = receiving_s / max(1, seen.samples)
     return [(feeder + received, feeder + received, 0.0)]
 
 

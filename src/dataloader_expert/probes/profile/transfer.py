@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import statistics
+import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from itertools import pairwise
 from typing import Any
 
-from dataloader_expert.facts import Fact, Quantity
-from dataloader_expert.probes.base import Observation, evidence
+from dataloader_expert.facts import Fact, Quantity, Unknown
+from dataloader_expert.probes.base import Observation, evidence, in_words
 from dataloader_expert.probes.batch_parts import flat, samples_in
 from dataloader_expert.probes.clocks import now, since
 from dataloader_expert.probes.profile.stage import stage_fact
@@ -23,6 +25,40 @@ TRIP = Quantity(
 )
 FETCH_S = 0.005
 """Simulated fetch time for measuring a trip; it hides the trip if the next batch was requested ahead."""
+
+PATIENCE_S = 5.0
+"""After so long a batch counts as lost: a worker whose sending thread fails sends nothing more."""
+
+
+@contextmanager
+def in_iterators() -> Iterator[list[float]]:
+    """The CPU seconds, in a list of one, that this thread spends in torch's own iterators: the rest is what a loader's own ``__iter__``
+    computes."""
+    from torch.utils.data.dataloader import _BaseDataLoaderIter as Iterating
+
+    spent, plain, here = [0.0], Iterating.__next__, threading.get_ident()
+
+    def following(self: Any) -> Any:
+        begun = time.thread_time()
+        try:
+            return plain(self)
+        finally:
+            if threading.get_ident() == here:
+                spent[0] += time.thread_time() - begun
+
+    Iterating.__next__ = following  # type: ignore[method-assign]
+    try:
+        yield spent
+    finally:
+        Iterating.__next__ = plain  # type: ignore[method-assign]
+
+
+def sent(what: str, measured: Callable[[], Fact]) -> Observation:
+    """What is measured by sending a batch, which not every batch can be: not one with a lock, or with a tensor that has a gradient."""
+    try:
+        return measured()
+    except Exception as e:  # of what the user's loader made
+        return Unknown(what, f"a batch could not be sent by a worker: {in_words(e)}")
 
 
 class _Ready:
@@ -54,7 +90,7 @@ def transport(batch: Any, size: int) -> list[tuple[float, float, float]]:
     from dataloader_expert.loaders.building import plain
 
     ready, received = _Ready(batch, 13), []
-    iterator = iter(plain(ready, batch_size=None, num_workers=1))
+    iterator = iter(plain(ready, batch_size=None, num_workers=1, timeout=PATIENCE_S))
     begun = now()
     for got in iterator:
         received.append(since(begun)[1])
@@ -72,7 +108,8 @@ def trip(batch: Any) -> Fact:
 
     each = []
     for prefetch in (1, 2):
-        loader = plain(_Ready(batch, 13, FETCH_S), batch_size=None, num_workers=1, prefetch_factor=prefetch)
+        ready = _Ready(batch, 13, FETCH_S)
+        loader = plain(ready, batch_size=None, num_workers=1, prefetch_factor=prefetch, timeout=PATIENCE_S)
         times = [time.perf_counter() for _ in loader]
         each.append(statistics.median(b - a for a, b in pairwise(times[2:])))
     return Fact(TRIP, round(max(0.0, each[0] - each[1]), 6), evidence("timed", "stages", seen=20))

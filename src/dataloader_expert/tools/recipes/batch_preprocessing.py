@@ -140,7 +140,7 @@ def inputs_of(facts: Facts) -> list[dict[str, Any]]:
     kinds = {f["name"]: f["kind"] for f in facts.value(FIELDS, [])}
     stored = {f["name"]: f["dtype"] for f in facts.value(FIELDS, [])}
     fed = facts.value(MODEL, {"inputs": None})["inputs"] or ()
-    aside = {facts.value(LABEL, {"name": None})["name"], *NO_INPUT} - {*fed} & {*NO_INPUT}
+    aside = {facts.value(LABEL, {"name": None})["name"], *({*NO_INPUT} - {*fed})}
     padded = {f"{name}.1" for name in facts.value(COLLATE, {"varying": []})["varying"]}  # of a tuple
     found = [
         f
