@@ -12,6 +12,7 @@ from dataloader_expert.checks.base import Check
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.probes.base import Bench
 from dataloader_expert.probes.data import own_samples
+from dataloader_expert.probes.data.looking import watch
 from dataloader_expert.probes.data.scan import Scan
 from dataloader_expert.sources.base import Block
 from dataloader_expert.sources.registry import open_source
@@ -36,7 +37,7 @@ def test_checks_are_not_blamed_on_a_sample_and_end_in_time(
     took the rest, after the time for them had ended."""
     told: list[int] = []
     looked: list[int] = []
-    plain = own_samples.watch
+    plain = watch
 
     def noting(blocks: Iterable[Block], checks: Sequence[Check], population: int = 0) -> None:
         for block in blocks:
