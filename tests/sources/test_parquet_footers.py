@@ -48,7 +48,8 @@ def test_no_byte_of_a_footer_ends_the_process_or_escapes(tmp_path: Path) -> None
         status = 1
         try:
             places = [(draw.randrange(begin, len(whole) - 8), draw.randrange(256)) for _ in range(TRIED)]
-            for at, value in [(begin + 227, 76), *places]:  # the first: a footer that its own length must end
+            # a footer that its own length must end, and texts that become truth values
+            for at, value in [(begin + 227, 76), (begin + 26, 0), *places]:
                 (tmp_path / "last.txt").write_text(f"{at} {value}")
                 file.write_bytes(whole[:at] + bytes([value]) + whole[at + 1 :])
                 read_all(tmp_path)

@@ -1,4 +1,5 @@
-"""What a Parquet footer says that ends the process when Arrow looks at it: histograms of levels of another length than the schema's levels.
+"""What a Parquet footer says that ends the process when Arrow looks at it: histograms of levels of another length than the schema's levels,
+and bytes of texts in a column of another type.
 
 Arrow checks them in code that cannot raise, so they are read here beforehand, by the Thrift compact protocol
 (https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md) and ``parquet.thrift``.
@@ -15,9 +16,9 @@ DEEPEST = 64
 OPTIONAL, REPEATED = 1, 2
 """Any other kind is taken for required."""
 SCHEMA, ROW_GROUPS = 2, 4
-REPETITION, CHILDREN = 3, 5
+TYPE, REPETITION, CHILDREN, BYTE_ARRAY = 1, 3, 5, 6
 COLUMNS, COLUMN, SIZES = 1, 3, 16
-OF_REPETITION, OF_DEFINITION = 2, 3
+OF_TEXTS, OF_REPETITION, OF_DEFINITION = 1, 2, 3
 INT32, INT64, BINARY, LIST, STRUCT = 5, 6, 8, 9, 12
 Kind: TypeAlias = "int | dict[int, Any]"
 OF_CHUNK: dict[int, Any] = {2: [INT32], 3: [BINARY], 8: [{}], 13: [{}], SIZES: {2: [INT64], 3: [INT64]}}
@@ -31,15 +32,18 @@ OF_FILE: dict[int, Any] = {
 
 
 def ends_the_process(footer: bytes) -> bool:
-    """Whether a column chunk has a histogram of levels that is not as long as its column has levels."""
+    """Whether a column chunk has a histogram of levels that is not as long as its column has levels, or counts the bytes of texts although its
+    column has another type."""
     if len(footer) > MOST_BYTES:
         return False
     try:
         known, _ = _struct(footer, 0, 0, OF_FILE)
         levels = list(_levels(known.get(SCHEMA, [])))
         for group in known.get(ROW_GROUPS, []):
-            for chunk, (repetition, definition) in zip(group.get(COLUMNS, []), levels, strict=False):
+            for chunk, (repetition, definition, type_) in zip(group.get(COLUMNS, []), levels, strict=False):
                 sizes = chunk.get(COLUMN, {}).get(SIZES, {})
+                if OF_TEXTS in sizes and type_ != BYTE_ARRAY:
+                    return True
                 for field, most in ((OF_REPETITION, repetition), (OF_DEFINITION, definition)):
                     if len(sizes.get(field, [])) not in (0, most + 1):
                         return True
@@ -48,8 +52,8 @@ def ends_the_process(footer: bytes) -> bool:
     return False
 
 
-def _levels(elements: list[dict[int, Any]]) -> Iterator[tuple[int, int]]:
-    """The largest repetition and definition level of each column, from the schema's elements, parents first."""
+def _levels(elements: list[dict[int, Any]]) -> Iterator[tuple[int, int, Any]]:
+    """The largest repetition and definition level of each column and its type, from the schema's elements, parents first."""
     above: list[tuple[int, int, int]] = []  # children that are still to come, and the parent's levels
     for place, element in enumerate(elements):
         while above and not above[-1][0]:
@@ -64,7 +68,7 @@ def _levels(elements: list[dict[int, Any]]) -> Iterator[tuple[int, int]]:
         if children:
             above.append((children, repetition, definition))
         elif place:
-            yield repetition, definition
+            yield repetition, definition, element.get(TYPE)
 
 
 def _struct(data: bytes, at: int, depth: int, of: dict[int, Any]) -> tuple[dict[int, Any], int]:
