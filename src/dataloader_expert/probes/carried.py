@@ -104,9 +104,8 @@ def behind(entries: Iterable[Any]) -> tuple[int, int]:
                 while isinstance(root.base, np.ndarray):
                     root = root.base
                 base: Any = root.base
-                if base is None or isinstance(
-                    base, bytes | bytearray
-                ):  # else a mapped file, or memory of something else
+                # else a mapped file, or memory of something else
+                if base is None or isinstance(base, bytes | bytearray):
                     roots.setdefault(id(root), []).append((n, array.nbytes, root.nbytes))
     used = whole = 0
     for parts in roots.values():

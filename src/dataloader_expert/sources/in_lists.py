@@ -26,10 +26,10 @@ class InLists:
             return self.dataset[[index]]
         try:
             return self.dataset[index]
-        except Exception as alone:
+        except Exception as alone:  # the user's code may raise anything at an index that it does not take
             try:
                 found = self.dataset[[index]]
-            except Exception:
+            except Exception:  # nor does it take a list: the index was not at fault
                 raise alone from None
             self.alone = False
             return found
@@ -59,8 +59,8 @@ def _yields_lists(loader: DataLoader[Any]) -> bool:
 
     if isinstance(loader.sampler, BatchSampler):
         return True
-    try:  # the user's code; a copy, as a sampler may be used up
+    try:  # a copy, as a sampler may be used up
         sampler = copy.deepcopy(loader.sampler, {id(loader.dataset): loader.dataset})
         return isinstance(next(iter(sampler), None), list)
-    except Exception:
+    except Exception:  # the user's sampler may raise anything: the loader itself will, where that is told
         return False

@@ -46,18 +46,19 @@ def in_iterators() -> Iterator[list[float]]:
             if threading.get_ident() == here:
                 spent[0] += time.thread_time() - begun
 
+    # in the class: a loader's own __iter__ makes its iterator where nothing else gets hold of it
     Iterating.__next__ = following  # type: ignore[method-assign]
     try:
         yield spent
     finally:
-        Iterating.__next__ = plain  # type: ignore[method-assign]
+        Iterating.__next__ = plain  # type: ignore[method-assign]  # as above
 
 
 def sent(what: str, measured: Callable[[], Fact]) -> Observation:
     """What is measured by sending a batch, which not every batch can be: not one with a lock, or with a tensor that has a gradient."""
     try:
         return measured()
-    except Exception as e:  # of what the user's loader made
+    except Exception as e:  # what the user's loader made may raise anything when it is pickled
         return Unknown(what, f"a batch could not be sent by a worker: {in_words(e)}")
 
 
