@@ -505,7 +505,6 @@ CODES = Quantity(
 OBJECT_COUNTS = Quantity("object_counts", "objects", "objects per class, of one split or of all (split null)")
 ROLES = Quantity("roles", "", "fields that name the split, the group, the time or a row, and how they were found")
 SPLITS = Quantity("splits", "samples", "samples of each split")
-GROUPS = Quantity("groups", "groups", "number of groups, and those with samples in more than one split")
 SAMPLES_READ = Quantity("samples_read", "samples", "samples that were read and decoded")
 SAMPLES_FAILED = Quantity("samples_failed", "samples", "samples that could not be read or decoded")
 EFFECTS = Quantity(

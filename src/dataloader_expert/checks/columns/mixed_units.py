@@ -309,7 +309,8 @@ class MixedUnits(DrawnRows):
                         key: float(at_rows["time"][at[i]]) for key, i in (("since", found.first), ("until", found.last))
                     }
                 stretch = at[found.first : found.last + 1]
-                if not group and name.endswith(MEASURES) and is_split(at_rows["split"], stretch):
+                whole = split_of_stretch(at_rows["split"], stretch, slice(None))
+                if not group and name.endswith(MEASURES) and whole is not None:
                     return  # its values are compared as a whole with those of other splits
                 split = whole_split(numbers, at_rows["split"], stretch, at) if group else None
                 if split is not None:  # which is in another unit as a whole, or prepared differently
@@ -375,13 +376,13 @@ def _alone_in_split(numbers: Any, texts: list[str], whose: Any, fact: Fact) -> b
     return len(rest) > 0 and abs(float(np.median(rest)) - others) < abs(float(np.median(rest)) - own)
 
 
-def is_split(splits: Any, stretch: Any) -> bool:
-    """Whether a stretch of rows is all of one split. ``splits``: of each row."""
+def split_of_stretch(splits: Any, stretch: Any, among: Any) -> Any:
+    """The split of which a stretch of rows has all rows that are ``among`` these, and no others; None if there is none. ``splits``: of each row."""
     import numpy as np
 
     found, counts = np.unique(splits[stretch], return_counts=True)
-    own = int(counts.max())
-    return own >= WHOLE * max(len(stretch), int((splits == found[counts.argmax()]).sum()))
+    split, own = found[int(counts.argmax())], int(counts.max())
+    return split if own >= WHOLE * max(len(stretch), int((splits[among] == split).sum())) else None
 
 
 def whole_split(numbers: Any, splits: Any, stretch: Any, group: Any) -> Any:
@@ -391,14 +392,13 @@ def whole_split(numbers: Any, splits: Any, stretch: Any, group: Any) -> Any:
     """
     import numpy as np
 
-    found, counts = np.unique(splits[stretch], return_counts=True)
-    split = found[int(counts.argmax())]
+    split = split_of_stretch(splits, stretch, group)
+    if split is None:
+        return None
     same = splits == split
     own = np.zeros(len(numbers), bool)
     own[group] = True
-    both = int((own & same).sum())
-    alone = counts.max() < WHOLE * len(stretch) or counts.max() < WHOLE * both
-    if alone or not (others := same & ~own).any() or not (rest := ~same).any():
+    if not (others := same & ~own).any() or not (rest := ~same).any():
         return None
     level, here, there = (float(np.median(numbers[of])) for of in (rest, own & same, others))
     return split if (here - level) * (there - level) > 0 and abs(there - level) >= abs(here - level) / 2 else None

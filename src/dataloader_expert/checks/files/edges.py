@@ -26,19 +26,8 @@ BOTH_WAYS = Quantity("edges_both_ways", "", "the share of each split's graphs th
 POINTING, ENDS = ("edge", "edges", "adjacency", "face", "faces", "triangles"), (2, 3, 4)
 """Words in the names of arrays that point at rows, and how many rows each of their entries joins."""
 SAID_OF_EACH = {
-    "attr",
-    "attrs",
-    "attribute",
-    "attributes",
-    "feat",
-    "feats",
-    "feature",
-    "features",
-    "type",
-    "types",
-    "weight",
-    "weights",
-}
+    "attr", "attrs", "attribute", "attributes", "feat", "feats", "feature", "features", "type", "types", "weight", "weights",
+}  # fmt: skip
 """Words in the names of arrays that say something of each edge or node."""
 FIELDS, LENGTHS = 4, 3
 """The most arrays that may point, or be pointed at; and the fewest numbers of rows that samples must have."""

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
-from dataloader_expert.checks.base import EPOCH_UNITS, GROUPS, Check, Context
+from dataloader_expert.checks.base import EPOCH_UNITS, Check, Context
 from dataloader_expert.checks.splits.likely_groups import are_likely
 from dataloader_expert.checks.splits.respelled import respelled
 from dataloader_expert.checks.splits.side_by_side import FEWEST_LARGE, SEVERAL, Recording, are_recordings
@@ -20,6 +20,7 @@ from dataloader_expert.sources.base import FILE_NAME, FOLDER, Block, Column, Rol
 from dataloader_expert.sources.roles import group_name, words
 from dataloader_expert.sources.times import READINGS, read_time
 
+GROUPS = Quantity("groups", "groups", "number of groups, and those with samples in more than one split")
 RESPELLED = Quantity(
     "groups_respelled", "groups", "groups of two splits that have the same number and are written differently"
 )

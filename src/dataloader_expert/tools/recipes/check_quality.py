@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from dataloader_expert.checks.base import CLASS_COUNTS, GROUPS, LABEL_SETS, OBJECT_COUNTS, PROBLEMS, ROLES, SPLITS
+from dataloader_expert.checks.base import CLASS_COUNTS, LABEL_SETS, OBJECT_COUNTS, PROBLEMS, ROLES, SPLITS
 from dataloader_expert.checks.duplicates.pairs import DUPLICATES, NEAR
 from dataloader_expert.checks.files.fixes import BROKEN
 from dataloader_expert.checks.files.references import REFERENCES
 from dataloader_expert.checks.images.pictures import SIZES
 from dataloader_expert.checks.labels.classes import IMBALANCE, SEVERE, TRAIN_IMBALANCE
-from dataloader_expert.checks.splits.leakage import TIMES
+from dataloader_expert.checks.splits.leakage import GROUPS, TIMES
 from dataloader_expert.checks.texts.token_tags import TAGS
 from dataloader_expert.conclusions import Finding, number
 from dataloader_expert.errors import escaped

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from dataloader_expert.checks.base import GROUPS, SPLITS
+from dataloader_expert.checks.base import SPLITS
 from dataloader_expert.checks.duplicates.pairs import DUPLICATES, NEAR
-from dataloader_expert.checks.splits.leakage import TIMES
+from dataloader_expert.checks.splits.leakage import GROUPS, TIMES
 from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.tools.check_quality import Groups, Overlap, Pair, Place, SplitLine
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from dataloader_expert.checks.base import GIVEAWAY, GROUPS, SPLITS, STATISTICS
+from dataloader_expert.checks.base import GIVEAWAY, SPLITS, STATISTICS
 from dataloader_expert.checks.common.treatments import AS_MISSING
 from dataloader_expert.checks.duplicates.duplicates import DISTINCT
 from dataloader_expert.checks.duplicates.pairs import DUPLICATES
 from dataloader_expert.checks.giveaways.giveaway import KNOWN
-from dataloader_expert.checks.splits.leakage import TIMES, few_strays
+from dataloader_expert.checks.splits.leakage import GROUPS, TIMES, few_strays
 from dataloader_expert.conclusions import Finding
 from dataloader_expert.facts import Facts, How
 from dataloader_expert.tools.check_quality import Treatment
