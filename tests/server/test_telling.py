@@ -58,7 +58,7 @@ def called(root: Path, era: Any, level: Any) -> tuple[list[tuple[float, float | 
                 await client.session.send_request(
                     SetLevelRequest(params=SetLevelRequestParams(level=level)), EmptyResult
                 )
-            arguments = {"source": str(root / "slow.py:Slow"), "budget_s": 5}
+            arguments = {"source": str(root / "slow.py:Slow"), "budget_s": 8}
             result = await client.call_tool("check_quality", arguments, progress_callback=on_progress)
             assert not result.is_error, result.content
 
@@ -83,7 +83,7 @@ def test_progress_comes_at_least_every_second_and_says_what_is_done(told: tuple[
     apart = [b - a for a, b in itertools.pairwise(values)]
     assert max(apart) < 1.9, progress
     assert all(total is not None and total >= value for value, total, _ in progress)
-    assert all(" of 5 s)" in message for _, _, message in progress), progress
+    assert all(" of 8 s)" in message for _, _, message in progress), progress
     assert len({message.split(" (")[0] for _, _, message in progress}) >= 2
 
 

@@ -221,8 +221,10 @@ def _begun(
             context.handled = f"the loader's own {sampler_name(loader)}"
     context.pivots, context.offsets = pivots_of(merged, context)
     checks = new_checks(context)
+    # what was read is checked even if reading took all of its time: half of what is left for others goes to it
+    enough = None if until is None else max(until, time.monotonic() + 0.5 * bench.left())
     for count, block in enumerate(waiting):
-        if until is not None and count and time.monotonic() > until:
+        if enough is not None and count and time.monotonic() > enough:
             break
         watch([block], active(checks))
     return checks

@@ -77,10 +77,10 @@ class Repeating(Probe):
             if failed is not None:
                 break
         if failed is None:
-            yield Unknown(
-                "code",
-                f"the generated tests did not finish in the {seconds:.1f} s left, and only code that has run is returned",
+            why = (
+                f"did not finish in the {seconds:.1f} s left" if seconds >= 0.1 else "were not run, as no time was left"
             )
+            yield Unknown("code", f"the generated tests {why}, and only code that has run is returned: raise budget_s")
             return
         spent = round(time.monotonic() - begun, 3)
         ran = "all of them" if most is None else f"up to {most:,} samples of them"
