@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -311,6 +313,32 @@ def test_the_code_for_a_loader_without_workers_sets_what_was_measured(asker: Ask
     assert report.recommended.num_workers > 0
     assert f"num_workers={report.recommended.num_workers}" in report.code
     assert f"persistent_workers={report.recommended.persistent_workers}" in report.code
+
+
+SPLITS = """
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+
+def sets():
+    return {"val": TensorDataset(torch.arange(8.0)), "train": TensorDataset(torch.arange(40.0))}
+
+
+def loaders():
+    return {name: DataLoader(data, batch_size=4) for name, data in sets().items()}
+"""
+
+
+@pytest.mark.parametrize("name", ["sets", "loaders"])
+def test_the_code_for_splits_made_together_runs_without_our_package(name: str, quickly: Asker, tmp_path: Path) -> None:
+    """Our promise: ``code`` is plain torch and runs as it is, of datasets and of loaders."""
+    (tmp_path / "splits_made_together.py").write_text(SPLITS)
+    source = f"{tmp_path}/splits_made_together.py:{name}"
+    report: Any = quickly.ask("recommend_batch_spec", source, str(tmp_path), budget_s=20)
+    assert "dataloader_expert" not in report.code
+    ran = subprocess.run([sys.executable, "-"], input=report.code, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    assert name == "loaders" or ran.stdout.splitlines() == ["val 8 samples", "train 40 samples"]
 
 
 LAZY = """

@@ -25,15 +25,15 @@ from dataloader_expert.sources.base import Block, Column, Source, Unit
 from dataloader_expert.sources.given import noted
 from dataloader_expert.sources.items import items_of
 from dataloader_expert.sources.label_names import is_no_class, label_by_name
+from dataloader_expert.sources.made_again import Again, How, made_again
 from dataloader_expert.sources.opened import below
+from dataloader_expert.sources.placed import place_of
 from dataloader_expert.sources.split_datasets import NAMES, Joined, dataset_of, loaded, one_of, parts_of, training_of
 from dataloader_expert.sources.table_fields import field_of
 from dataloader_expert.sources.users import is_users
 
 if TYPE_CHECKING:
     from dataloader_expert.sources.files import Listing
-
-MARKS = ("pyproject.toml", ".git", "setup.py", "config.ini")
 
 
 class Raised(Exception):
@@ -67,6 +67,8 @@ class Reference(Source):
     """The datasets or loaders of several splits, if they were named together."""
     joined: Joined | None = None
     """These as one dataset, which is then ``dataset``."""
+    again: Again | None = None
+    """How it is made without us; None where names are none of Python."""
     before: Before
     """What the dataset and the user's modules held before anything was read."""
 
@@ -104,8 +106,16 @@ class Reference(Source):
     @classmethod
     def open(cls, listing: Listing, ref: SourceRef) -> Source:
         source = cls()
+        setups: list[bool | None] = []
         with noted():
-            made = loaded(ref.name, ref.args, lambda args: load(ref.name, args, ref.roots))
+            target = named(ref.name, ref.roots)
+
+            def load_one(args: dict[str, Any]) -> Any:
+                made = made_of(target, ref.name, args)
+                setups.append(callable(getattr(made, "setup", None)) if gives_loaders(made) else None)
+                return training_loader(made, ref.name)
+
+            made = loaded(ref.name, ref.args, load_one)
         parts = parts_of(made)
         if parts and ref.split is None:
             source.parts, source.joined = parts, Joined(parts, ref.name)
@@ -113,6 +123,8 @@ class Reference(Source):
         elif ref.split is not None:
             made = one_of(parts, ref.split, ref.name)
         source._of(made, ref)
+        train = training_of(parts, ref.train if ref.train in parts else None) if parts else None
+        source.again = made_again(ref, How(is_called(target), setups[0]), parts, ref.split or train)
         return source
 
     def only_training(self, ref: SourceRef) -> None:
@@ -355,17 +367,24 @@ def load(name: str, args: dict[str, Any], roots: tuple[str, ...], given_as: str 
     Raises:
         RequestError: as ``named``, or ``dataset-raised``.
     """
-    target = named(name, roots)
-    if is_object(target) or not callable(target):
+    return made_of(named(name, roots), name, args, given_as)
+
+
+def is_called(target: Any) -> bool:
+    return callable(target) and not is_object(target)
+
+
+def made_of(target: Any, name: str, args: dict[str, Any], given_as: str = "source_args") -> Any:
+    """What a reference names, called if it is a class or a function; arguments and errors as of ``load``."""
+    if not is_called(target):
         if args:
             raise RequestError("invalid-argument", f"{escaped(name)} is an object, not a class: it takes no {given_as}")
-        return training_loader(target, name) if given_as == "source_args" else target
+        return target
     try:
-        made = target(**args)
+        return target(**args)
     except (Exception, SystemExit) as e:
         hint = _of_arguments(target, args, given_as) if isinstance(e, TypeError) else ""
         raise RequestError("dataset-raised", f"making {escaped(name)} raised {Raised(e)}{hint}") from None
-    return training_loader(made, name) if given_as == "source_args" else made
 
 
 def _of_arguments(target: Any, args: dict[str, Any], given_as: str) -> str:
@@ -388,15 +407,20 @@ def _of_arguments(target: Any, args: dict[str, Any], given_as: str) -> str:
     return ""
 
 
+def gives_loaders(made: Any) -> bool:
+    """Whether it is a data module, such as Lightning's, of which the training loader is measured."""
+    import torch.nn
+
+    return not isinstance(made, torch.nn.Module) and callable(getattr(made, "train_dataloader", None))
+
+
 def training_loader(made: Any, name: str) -> Any:
     """The training loader of a Lightning data module, set up to fit; anything else as it is.
 
     Raises:
         RequestError: ``dataset-raised`` if the module raises, or has several loaders.
     """
-    import torch.nn
-
-    if isinstance(made, torch.nn.Module) or not callable(getattr(made, "train_dataloader", None)):
+    if not gives_loaders(made):
         return made
     try:
         if callable(getattr(made, "setup", None)):
@@ -410,44 +434,20 @@ def training_loader(made: Any, name: str) -> Any:
     return loader
 
 
-def project_root(path: Path) -> Path:
-    """The nearest folder above with a project file, else the one that contains the file's outermost package."""
-    for folder in (path.parent, *path.parent.parents):
-        if any((folder / mark).exists() for mark in MARKS):
-            return folder
-    folder = path.parent
-    while (folder / "__init__.py").is_file():
-        folder = folder.parent
-    return folder
-
-
 def _module(where: str, roots: tuple[str, ...]) -> Any:
-    base: Path | None = None
     if where.endswith(".ipynb"):
         text = f"{escaped(where)} is a notebook, which cannot be imported: put what it defines into a .py file and name that"
         raise RequestError("import-failed", text)
-    if where.endswith(".py"):
-        path = Path(where).absolute()
-        if not path.is_file():
-            raise RequestError("source-not-found", f"{escaped(where)} does not exist; give file.py:name below a root")
-    else:
-        path, base = _find(where, roots)
+    path, root, dotted, folders = place_of(where, roots)
     if not below(os.path.realpath(path), roots):
         raise RequestError("outside-roots", f"{escaped(path)} lies outside the roots; start the server with --root")
-    root = base or project_root(path)
-    for folder in (str(root), str(path.parent)):
+    for folder in reversed(folders):
         if folder in sys.path:
             sys.path.remove(folder)
         sys.path.insert(0, folder)
     os.chdir(root)
-    relative = path.relative_to(root).with_suffix("")
-    parts = list(relative.parts)
-    if parts and parts[0] == "src" and not (root / "src" / "__init__.py").exists():
-        parts = parts[1:]
-        sys.path.insert(0, str(root / "src"))
-    dotted = ".".join(p for p in parts if p != "__init__") if all(p.isidentifier() for p in parts) else path.stem
     try:
-        if all(p.isidentifier() for p in parts):
+        if all(part.isidentifier() for part in dotted.split(".")):
             try:
                 found = importlib.util.find_spec(dotted)
             except (ImportError, ValueError):
@@ -467,20 +467,6 @@ def _module(where: str, roots: tuple[str, ...]) -> Any:
             fix = "if it reads the command line when it is imported, guard that with if __name__ == '__main__'"
         text = f"importing {escaped(where)} with {escaped(sys.executable)} raised {Raised(e)}; {fix}"
         raise RequestError("import-failed", text) from None
-
-
-def _find(dotted: str, roots: tuple[str, ...]) -> tuple[Path, Path]:
-    """The module's file, and the folder from which its dotted name leads to it."""
-    for root in roots:
-        for base in (Path(root), Path(root) / "src"):
-            stem = base.joinpath(*dotted.split("."))
-            for path in (stem.with_suffix(".py"), stem / "__init__.py"):
-                if path.is_file():
-                    return path.absolute(), base.absolute()
-    raise RequestError(
-        "import-failed",
-        f"no module {escaped(dotted)} below the roots ({', '.join(map(escaped, roots))}); give file.py:name or add --root",
-    )
 
 
 SOURCE = Reference

@@ -29,6 +29,7 @@ SHARDS = Quantity(
     "files of several samples: the fewest and most samples in one, and the number of parts that can be read independently",
 )
 STREAM = Quantity("stream", "", "whether the data are a stream without indices")
+AGAIN = Quantity("made_again", "", "how the user's dataset or DataLoader is made without this package")
 PRESENT = Quantity("present_loader", "", "the user's own DataLoader: batch size, workers, sampler, collate function")
 
 
@@ -57,6 +58,9 @@ class Layout(Probe):
         if shards is not None:
             yield Fact(SHARDS, shards, seen)
         yield Fact(STREAM, source.iterable, seen)
+        again = getattr(source, "again", None)
+        if again is not None:
+            yield Fact(AGAIN, again._asdict(), evidence("declared", "layout"))
         loader = getattr(source, "loader", None)
         if loader is not None:
             from dataloader_expert.loaders.building import is_plain, sampler_name, shuffles

@@ -21,8 +21,8 @@ from dataloader_expert.sources.files import is_beside
 from dataloader_expert.sources.items import items_of
 from dataloader_expert.sources.layout import SPLITS
 from dataloader_expert.sources.magic import SUFFIXES
+from dataloader_expert.sources.placed import project_root
 from dataloader_expert.sources.plain import READERS
-from dataloader_expert.sources.reference import project_root
 
 REPEATED = Quantity(
     "repeated_checks",

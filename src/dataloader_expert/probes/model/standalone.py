@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Quantity, Unknown
 from dataloader_expert.probes.base import Bench, Observation, Probe, evidence
+from dataloader_expert.probes.data.layout import AGAIN, PRESENT
 from dataloader_expert.probes.model.sizes import DRAWS_SPLITS
 from dataloader_expert.probes.model.written import SETTINGS, NotWritten, written
 from dataloader_expert.probes.serving import serving
@@ -44,6 +45,9 @@ class StandaloneCode(Probe):
 
     def measure(self, bench: Bench) -> Iterable[Observation]:
         branches = bench.untouched.pop(self.name)
+        if bench.facts.find(PRESENT) is not None and bench.facts.find(AGAIN) is not None:
+            branches.close()
+            return  # the user's own loader, which needs none of our code, with other settings
         try:
             made = self._run(bench, branches)
             yield made

@@ -50,13 +50,13 @@ SETTINGS = __SETTINGS__
 """Keyword arguments of each loader."""
 '''
 REFERENCE = '''
-sys.path[:0] = {paths!a}
-import {module} as yours  # noqa: E402  # found by the line above
+{imported}
 
 
 def datasets() -> dict[str, Any]:
-    """Your own dataset; give validation and test theirs here."""
-    return {{"train": {made}}}
+    """{said}"""
+    return {{
+{made}    }}
 '''
 END = """
 
@@ -121,7 +121,7 @@ def written(bench: Bench) -> str:
     body += ours(plain.main).rstrip("\n") + "\n" + END
     needed = dict.fromkeys(re.findall(r"^ +(?:import|from) (numpy|PIL|pyarrow|safetensors|h5py)\b", body, re.MULTILINE))
     needs = "".join(f", {'Pillow' if name == 'PIL' else name}" for name in needed)
-    modules = [name for name in ("functools", "itertools", "sys") if f"{name}." in body]
+    modules = [name for name in ("functools", "itertools", "os", "sys") if f"{name}." in body]
     imports = "".join(f"import {name}\n" for name in modules)
     return HEAD.format(needs=needs, imports=imports, named="Iterator, Mapping" if pads else "Iterator") + body
 
@@ -413,23 +413,17 @@ def all_read(bench: Bench) -> bool:
 
 
 def of_reference(bench: Bench) -> str:
-    from dataloader_expert.sources.reference import is_object, named, project_root
+    """The function that makes the user's own datasets, each split's under its name and the training split's as ``train``."""
+    from dataloader_expert.sources.reference import Reference
 
-    where, _, name = bench.ref.name.rpartition(":")
-    if not where.endswith(".py"):
-        raise NotWritten("a Dataset not given as file.py:name")
-    path = Path(where).absolute()
-    folder = os.getcwd()
-    try:
-        target = named(bench.ref.name, bench.ref.roots)
-    finally:
-        os.chdir(folder)
-    if not all(part.isidentifier() for part in (path.stem, *name.split("."), *bench.ref.args)):
+    assert isinstance(bench.source, Reference)
+    again = bench.source.again
+    if again is None:
         raise NotWritten("names that are not Python identifiers")
-    given = ", ".join(f"{k}={v!a}" for k, v in bench.ref.args.items())
-    made = f"yours.{name}" if is_object(target) else f"yours.{name}({given})"
-    paths = list(dict.fromkeys([str(path.parent), str(project_root(path))]))
-    return REFERENCE.format(paths=paths, module=path.stem, made=made) + "\n\n"
+    made = {"train" if name == again.train else name: code for name, code in again.made.items()}
+    shown = "".join(f"        {name!a}: {code},\n" for name, code in made.items())
+    said = "Your own datasets." if len(made) > 1 else "Your own dataset; give validation and test theirs here."
+    return REFERENCE.format(imported="\n".join(again.imported()), said=said, made=shown)
 
 
 def checks(batch: dict[str, Json]) -> str:

@@ -8,8 +8,9 @@ from dataloader_expert.checks.base import MISSING, SAMPLES_FAILED, SPLITS
 from dataloader_expert.checks.images.pictures import MODES
 from dataloader_expert.facts import Facts
 from dataloader_expert.probes.batch_parts import place
-from dataloader_expert.probes.data.layout import FORMAT, LABEL, PRESENT, SOURCE, STREAM
+from dataloader_expert.probes.data.layout import AGAIN, FORMAT, LABEL, PRESENT, SOURCE, STREAM
 from dataloader_expert.probes.model.batch import BATCH, COLLATE
+from dataloader_expert.sources.made_again import Again
 from dataloader_expert.sources.pictures import GREY
 from dataloader_expert.templates import render
 from dataloader_expert.tools.base import Request
@@ -36,6 +37,8 @@ def loader_code(
     reference = known_format(facts) == "reference"
     collate = facts.value(COLLATE, {"name": "default", "size": None})
     present = facts.value(PRESENT)
+    known = facts.value(AGAIN)
+    again = None if known is None else Again(**known)
     shown = {k: repr(v) for k, v in settings.items() if v is not None}
     if facts.value(STREAM):
         shown.pop("shuffle", None)
@@ -59,6 +62,7 @@ def loader_code(
     return render(
         "code.py",
         reference=reference,
+        again=again and {"imported": again.imported(), "made": again.made[again.train]},
         is_loader=present is not None,
         source=repr(facts.value(SOURCE, request.source)),
         arguments=_arguments(request, facts, collate, split),

@@ -1,0 +1,132 @@
+"""Code that makes the user's own dataset or DataLoader without our package is of what was measured, from whatever folder it runs."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from torch.utils.data import DataLoader, Dataset
+
+from dataloader_expert.plan import SourceRef
+from dataloader_expert.sources.files import Listing
+from dataloader_expert.sources.made_again import Again
+from dataloader_expert.sources.reference import Reference
+
+CODE = """
+from pathlib import Path
+
+from torch.utils.data import DataLoader, Dataset
+
+from .sizes import SMALL
+
+
+class Data(Dataset):
+    def __init__(self, n=40, split="train"):
+        assert Path("marks.txt").exists()  # as training is started in the project's folder
+        self.n = n if split == "train" else SMALL
+
+    def __len__(self):
+        return self.n
+
+    def __getitem__(self, i):
+        return i
+
+
+def make(n=48):
+    return DataLoader(Data(n), batch_size=4)
+
+
+def sets():
+    return {"training": Data(40), "dev": Data(split="val")}
+
+
+def both():
+    return {"val": DataLoader(Data(split="val")), "train": DataLoader(Data(40), batch_size=8)}
+
+
+class Module:
+    def setup(self, stage):
+        self.data = Data(24)
+
+    def train_dataloader(self):
+        return DataLoader(self.data, batch_size=6)
+
+
+ready = make(8)
+"""
+WAYS: dict[str, tuple[str, dict[str, Any], dict[str, int]]] = {
+    "a class": ("Data", {"n": 12}, {"": 12}),
+    "a function": ("make", {}, {"": 48}),
+    "an object": ("ready", {}, {"": 8}),
+    "a data module": ("Module", {}, {"": 24}),
+    "a dict of datasets": ("sets", {}, {"training": 40, "dev": 5}),
+    "a dict of loaders": ("both", {}, {"train": 40, "val": 5}),
+    "a call for each split": ("Data", {"split": ["train", "val"]}, {"train": 40, "val": 5}),
+}
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A project with a package, in a folder of its own, whose modules are forgotten afterwards."""
+    monkeypatch.setattr(sys, "path", sys.path[:])
+    monkeypatch.chdir(tmp_path)
+    package = tmp_path / "project" / "ours_again"
+    package.mkdir(parents=True)
+    for name, text in {"__init__": "", "sizes": "SMALL = 5\n", "data": CODE}.items():
+        (package / f"{name}.py").write_text(text, encoding="utf-8")
+    for name in ("marks.txt", "pyproject.toml"):
+        (package.parent / name).touch()
+    yield package.parent
+    forget()
+
+
+def forget() -> None:
+    for name in [name for name in sys.modules if name.startswith("ours_again")]:
+        del sys.modules[name]
+
+
+def again(name: str, project: Path, **asked: Any) -> Again | None:
+    """How what is named is made again, once it was opened."""
+    source = Reference.open(Listing(project, (str(project),)), SourceRef(name, (str(project),), **asked))
+    assert isinstance(source, Reference)
+    return source.again
+
+
+def samples(made: Any) -> int:
+    held: Any = made.dataset if isinstance(made, DataLoader) else made
+    return len(held)
+
+
+@pytest.mark.parametrize("as_module", [False, True], ids=["file.py", "package.module"])
+@pytest.mark.parametrize("way", WAYS)
+def test_it_makes_what_was_measured(way: str, as_module: bool, project: Path, tmp_path: Path) -> None:
+    """The samples of each split, in another folder than the one in which it was measured."""
+    name, args, wanted = WAYS[way]
+    where = "ours_again.data" if as_module else str(project / "ours_again" / "data.py")
+    found = again(f"{where}:{name}", project, args=args)
+    assert found is not None
+    forget()
+    os.chdir(tmp_path)
+    module: dict[str, Any] = {}
+    exec("import os\nimport sys\n" + "\n".join(found.imported()), module)
+    made = {split: eval(code, module) for split, code in found.made.items()}
+    assert {split: samples(one) for split, one in made.items()} == wanted
+    assert samples(made[found.train]) == max(wanted.values())
+    assert all(isinstance(one, Dataset | DataLoader) for one in made.values())
+
+
+def test_a_split_that_is_asked_for_is_the_one(project: Path) -> None:
+    found = again(str(project / "ours_again" / "data.py") + ":both", project, split="val")
+    assert found is not None
+    assert (found.made, found.train) == ({"val": "your_code.both()['val']"}, "val")
+
+
+def test_what_python_cannot_name_has_no_code(project: Path) -> None:
+    """A file with a hyphen is measured, but not imported by a statement."""
+    file = project / "my-data.py"
+    file.write_text("class Data(list):\n    pass\n\n\nready = Data([1, 2])\n", encoding="utf-8")
+    assert again(f"{file}:ready", project) is None
