@@ -201,3 +201,12 @@ def test_samples_that_do_not_collate_are_told_once(known: bool) -> None:
     failed: list[Any] = [(SPREAD, {"failed": {"samples": [5], "error": error}}, {})] if known else []
     facts = facts_of((LOADER_FAILED, {**DIED, "died": False, "error": error}, {"workers": 0, "hung": False}), *failed)
     assert codes_of(facts, loader) == ([] if known else ["not-collatable"])
+
+
+@pytest.mark.parametrize(("at", "told"), [("", []), (" at sample 7", ["sample-hangs"])])
+def test_time_that_a_failing_loader_used_up_is_no_hang(at: str, told: list[str]) -> None:
+    """Seen: beside BadZipFile from a handle that workers share, a warning that a sample hangs: what was left of the time had run out."""
+    failed = {"code": "timed-out", "message": f"observed 32 batches: no result{at} within 14 s; raise budget_s"}
+    raised = {**DIED, "died": False, "error": "BadZipFile: Bad CRC-32"}
+    facts = facts_of((FAILED, failed, {}), (LOADER_FAILED, raised, {"workers": 2, "hung": False}), (CURRENT, PLAN, {}))
+    assert codes_of(facts, measuring) == told

@@ -286,6 +286,9 @@ def measuring(facts: Facts) -> Iterator[Finding]:
     left = facts.value(RAISES, {"error": ""})["error"].startswith("SystemExit")
     told = told or (left and fact is not None and "exited with status" in fact.value["message"])
     told = told or (code == "sample-hangs" and facts.find(LONG_SAMPLES) is not None)  # samples take so long
+    # a loader that fails is run again with other samples, until there is no time left
+    raised = facts.find(LOADER_FAILED, hung=False) is not None
+    told = told or (code == "sample-hangs" and raised and fact is not None and not seen_hanging(fact))
     at = {hang.value["where"] for hang in facts.all(HANGS)} - {"", None}
     told = told or (code == "sample-hangs" and fact is not None and any(line in fact.value["message"] for line in at))
     if fact is not None and code is not None and not told:
