@@ -16,7 +16,7 @@ from dataloader_expert.probes.base import LOADER_FAILED
 from dataloader_expert.probes.clocks import helping
 from dataloader_expert.probes.model.batch import BATCH, COLLATE
 from dataloader_expert.probes.profile.avoidable import AVOIDABLE
-from dataloader_expert.probes.profile.hotspots import LOCKED, USER_FUNCTIONS
+from dataloader_expert.probes.profile.hotspots import HOTSPOTS, LOCKED, USER_FUNCTIONS
 from dataloader_expert.probes.profile.stage import STAGE
 from dataloader_expert.probes.profile.stages import PULSES
 from dataloader_expert.probes.search.loading import CURRENT
@@ -106,6 +106,21 @@ def locks(facts: Facts) -> Iterator[Finding]:
     fix += " none; more workers do not help"
     places = [{"file": at["file"], "line": at["line"]}] if at else []
     yield finding("waits-for-lock", "warning", text, fact, fix, places, cost=fact.value["share"])
+
+
+def loading_ms(facts: Facts, stage: Fact) -> float:
+    """A stage's CPU and blocked time in milliseconds. What other processes interrupt looks blocked as well, about as long as samples are
+    queued, and no stack shows where: like waiting for a core, it is the machine's time."""
+    v = stage.value
+    queued = sum(
+        f.value["queue_ms"] for f in facts.all(STAGE) if f.at["stage"] not in ("worker_transfer", "pin", "to_device")
+    )
+    unseen = stage.at["stage"] == "unattributed" and all(
+        h["stage"] != "unattributed" for h in facts.value(HOTSPOTS, [])
+    )
+    if unseen and v["wait_ms"] <= 2 * queued and waiting_for_others(facts) >= FOREIGN:
+        return float(v["cpu_ms"])
+    return float(v["cpu_ms"] + v["wait_ms"])
 
 
 def latency(facts: Facts) -> Iterator[Finding]:
