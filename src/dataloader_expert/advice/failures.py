@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from dataloader_expert.advice.base import Rule
-from dataloader_expert.advice.descriptors import named
+from dataloader_expert.advice.descriptors import connected, named, queried, shared
 from dataloader_expert.advice.worker_counts import ONE_THREAD, POOLS_WAIT, many_threads
 from dataloader_expert.conclusions import Finding, Severity, finding, number, verb
 from dataloader_expert.errors import escaped
@@ -77,6 +77,8 @@ def loader(facts: Facts) -> Iterator[Finding]:
         v["error"],
         f"{'iterate over' if alone else 'run'} the loader{'' if alone else ' with num_workers=0'} to see where it fails",
     )
+    if any(True for rule in (connected, queried, shared) for _ in rule(facts)):
+        fix = "mend first what workers share: what one reads through it may be another's, and may be what raises"
     if "it drops incomplete batches" in text:
         fix = "drop_last=False, or a smaller batch_size"
     if "timed out after" in text:
