@@ -196,8 +196,8 @@ def collating(facts: Facts) -> Iterator[Finding]:
     if default and not (current or {"num_workers": 0})["num_workers"] and waiting_for_others(facts) >= FOREIGN:
         return  # torch's threads wait for one another on cores that others use, which counts as computing
     text = f"collate takes {collate.value['cpu_ms'] / spent:.0%} of a sample's CPU time"
-    fix = "only stack and pad in it, in one call and to the longest sample of the batch; load tokenizers and models once, and do per-sample work in "
-    fix += "__getitem__, or once beforehand"
+    fix = "only stack and pad in it, in one call and to the longest sample of the batch; load tokenizers and models once, compute with whole "
+    fix += "arrays (numpy, torch) instead of item by item, and do once beforehand what is the same in every epoch"
     fix += "; workers collate as well, so more of them help" if workers_help(facts) else ""
     if default:
         fix = "torch's default_collate only stacks: return few, small tensors in their final dtype, or make batches in __getitems__"
