@@ -219,6 +219,6 @@ def test_time_that_a_failing_loader_used_up_is_no_hang(at: str, told: list[str])
 def test_what_a_shared_handle_makes_raise_has_no_cure_of_its_own(count: int, first: str) -> None:
     """Seen: "run the loader with num_workers=0 to see where it fails", of BadZipFile that only workers raise who share a handle."""
     raised = {**DIED, "died": False, "error": "BadZipFile: Bad CRC-32"}
-    moved = (POSITIONS, {"paths": ["a.zip"], "count": count, "held": None}, {})
+    moved: Any = (POSITIONS, {"paths": ["a.zip"], "count": count, "held": None}, {})
     [found] = loader(facts_of((LOADER_FAILED, raised, {"workers": 2, "hung": False}), (CURRENT, PLAN, {}), moved))
     assert found.code == "sample-raises" and found.fix.startswith(first)
