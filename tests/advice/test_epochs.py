@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 
 from dataloader_expert.advice.base import Rule
+from dataloader_expert.advice.causes import cause
 from dataloader_expert.advice.loader_settings import order
 from dataloader_expert.advice.reading import amplification, first_batch
 from dataloader_expert.advice.streams import idle
 from dataloader_expert.advice.surroundings import bandwidth
-from dataloader_expert.advice.transport import epoch_start, startup
+from dataloader_expert.advice.transport import cheap, epoch_start, startup
 from dataloader_expert.facts import Evidence, Fact, Facts, Quantity
 from dataloader_expert.probes.data.layout import SAMPLES
 from dataloader_expert.probes.health.sample_calls import SAMPLE_CALLS
@@ -20,7 +21,7 @@ from dataloader_expert.probes.health.worker_resources import COUNTS
 from dataloader_expert.probes.profile.readers import READERS
 from dataloader_expert.probes.profile.stage import STAGE
 from dataloader_expert.probes.profile.stages import READING
-from dataloader_expert.probes.search.loading import CURRENT
+from dataloader_expert.probes.search.loading import CURRENT, RECOMMENDED, SPEEDUP
 from dataloader_expert.probes.search.trials import EPOCH_START, IDLE, STARTING, STARTUP, THROUGHPUT, TRIALS
 from dataloader_expert.probes.system.outside import MACHINE
 
@@ -215,3 +216,33 @@ def test_an_order_that_set_epoch_changes_is_no_fault_of_the_loader(heeds: bool, 
     (found,) = order(facts_of((ORDER, value, {})))
     assert found.severity == severity
     assert ("set_epoch" in found.message) == heeds
+
+
+@pytest.mark.parametrize(("alone_s", "codes"), [(0.1, []), (0.7, ["slow-epoch-start"]), (None, ["slow-epoch-start"])])
+def test_a_pause_that_only_workers_make_is_not_laid_to_what_opens(alone_s: float | None, codes: list[str]) -> None:
+    """Seen: on a busy machine, a stream that opens its files in 5 ms was said to begin each epoch with 0.28 s."""
+    facts = epochs(1.0, 1.05)
+    trials = [{"num_workers": 2, "startup_s": 2.0}] + [{"num_workers": 0, "startup_s": s} for s in [alone_s] if s]
+    facts.add(Fact(TRIALS, trials, SEEN))
+    assert codes_of(facts, epoch_start) == codes
+
+
+@pytest.mark.parametrize(("low", "first"), [(15.0, "samples-cheaper-than-transport"), (1.02, "workers-recreated")])
+def test_workers_that_are_slower_than_none_come_before_what_starting_them_costs(low: float, first: str) -> None:
+    """Seen: "each epoch of 2.2 s begins with 0.20 s of worker start-up", of a loader that is 19 times as fast without workers."""
+    facts = epochs(None, 0.5)
+    rates = [
+        {"num_workers": n, "startup_s": 0.1, "throughput": {"value": rate}} for n, rate in ((0, 4000.0), (2, 200.0))
+    ]
+    best = {"workers": 0, "settings": {**PLAN, "num_workers": 0}}
+    spent = [
+        ({"ms": ms, "cpu_ms": ms, "wait_ms": 0.0, "queue_ms": 0.0}, stage)
+        for ms, stage in ((0.4, "worker_transfer"), (0.1, "collate"))
+    ]
+    gain = Evidence("timed", "loading", seen=3, interval=(low, 2 * low))
+    for fact in (Fact(TRIALS, rates, SEEN), Fact(RECOMMENDED, best, SEEN), Fact(SPEEDUP, 1.5 * low, gain)):
+        facts.add(fact)
+    for value, stage in spent:
+        facts.add(Fact(STAGE, value, SEEN, {"stage": stage}))
+    told = cause([*startup(facts), *cheap(facts)])
+    assert told is not None and told.code == first

@@ -12,6 +12,7 @@ from dataloader_expert.advice.loader_settings import pickling
 from dataloader_expert.probes.base import LOADER_FAILED, OVERFULL, PICKLING, loader_failed
 from dataloader_expert.probes.data.own_samples import RAISES
 from dataloader_expert.probes.health.own_cache import KEPT
+from dataloader_expert.probes.health.shared_handles import POSITIONS
 from dataloader_expert.probes.health.started_first import STARTED_FIRST
 from dataloader_expert.probes.health.worker_resources import GROWTH
 from dataloader_expert.probes.hung import HANGS, LONG_SAMPLES
@@ -201,3 +202,23 @@ def test_samples_that_do_not_collate_are_told_once(known: bool) -> None:
     failed: list[Any] = [(SPREAD, {"failed": {"samples": [5], "error": error}}, {})] if known else []
     facts = facts_of((LOADER_FAILED, {**DIED, "died": False, "error": error}, {"workers": 0, "hung": False}), *failed)
     assert codes_of(facts, loader) == ([] if known else ["not-collatable"])
+
+
+@pytest.mark.parametrize(("at", "told"), [("", []), (" at sample 7", ["sample-hangs"])])
+def test_time_that_a_failing_loader_used_up_is_no_hang(at: str, told: list[str]) -> None:
+    """Seen: beside BadZipFile from a handle that workers share, a warning that a sample hangs: what was left of the time had run out."""
+    failed = {"code": "timed-out", "message": f"observed 32 batches: no result{at} within 14 s; raise budget_s"}
+    raised = {**DIED, "died": False, "error": "BadZipFile: Bad CRC-32"}
+    facts = facts_of((FAILED, failed, {}), (LOADER_FAILED, raised, {"workers": 2, "hung": False}), (CURRENT, PLAN, {}))
+    assert codes_of(facts, measuring) == told
+
+
+@pytest.mark.parametrize(
+    ("count", "first"), [(1, "mend first what workers share"), (0, "run the loader with num_workers=0")]
+)
+def test_what_a_shared_handle_makes_raise_has_no_cure_of_its_own(count: int, first: str) -> None:
+    """Seen: "run the loader with num_workers=0 to see where it fails", of BadZipFile that only workers raise who share a handle."""
+    raised = {**DIED, "died": False, "error": "BadZipFile: Bad CRC-32"}
+    moved: Any = (POSITIONS, {"paths": ["a.zip"], "count": count, "held": None}, {})
+    [found] = loader(facts_of((LOADER_FAILED, raised, {"workers": 2, "hung": False}), (CURRENT, PLAN, {}), moved))
+    assert found.code == "sample-raises" and found.fix.startswith(first)

@@ -10,7 +10,7 @@ from dataloader_expert.advice.own_cache import keeps_samples
 from dataloader_expert.advice.reading import slow
 from dataloader_expert.advice.stages import collating
 from dataloader_expert.advice.transport import cheap
-from dataloader_expert.advice.worker_counts import chatty
+from dataloader_expert.advice.worker_counts import chatty, pauses
 from dataloader_expert.facts import Facts
 from dataloader_expert.probes.data.layout import PRESENT, SAMPLES
 from dataloader_expert.probes.health.line_causes import CAUSES
@@ -20,7 +20,7 @@ from dataloader_expert.probes.health.worker_resources import COUNTS
 from dataloader_expert.probes.model.batch import COLLATE
 from dataloader_expert.probes.profile.rereads import SLOW
 from dataloader_expert.probes.profile.stage import STAGE
-from dataloader_expert.probes.profile.stages import RECEIVING
+from dataloader_expert.probes.profile.stages import PULSES, RECEIVING
 from dataloader_expert.probes.search.loading import CURRENT
 from dataloader_expert.probes.search.trials import TRIALS
 from dataloader_expert.probes.sharding import SHARDING
@@ -95,3 +95,11 @@ def test_a_cache_is_told_with_its_size_although_it_was_full_before_memory_was_wa
     known = Facts((*known, *facts_of((CURRENT, {**PLAN, "persistent_workers": True}, {}))))
     [found] = keeps_samples(known)
     assert "if all 1,500 are kept, the workers hold about" in found.message
+
+
+@pytest.mark.parametrize(("workers", "named"), [(0, False), (2, True)])
+def test_the_collectors_pauses_have_a_cure_where_there_are_no_workers(workers: int, named: bool) -> None:
+    """Seen: "raise gc.set_threshold in worker_init_fn", of a loader without workers."""
+    paused = {"seconds": 2.0, "pauses_s": 0.2}
+    [found] = pauses(facts_of((PULSES, paused, {}), (CURRENT, {**PLAN, "num_workers": workers}, {})))
+    assert ("worker_init_fn" in found.fix) is named and "gc.freeze()" in found.fix

@@ -16,13 +16,14 @@ from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.probes.health.static_checks import ORDER_PACE, SETTINGS
 from dataloader_expert.probes.health.worker_resources import OPENS
 from dataloader_expert.probes.profile.avoidable import AVOIDABLE
-from dataloader_expert.probes.profile.hotspots import LOCKED
+from dataloader_expert.probes.profile.hotspots import HOTSPOTS, LOCKED
 from dataloader_expert.probes.profile.stage import STAGE
 from dataloader_expert.probes.profile.stages import PULSES, READING
 from dataloader_expert.probes.search.loading import CURRENT, CURVE, PREDICTED, RECOMMENDED, UNPROVED
 from dataloader_expert.probes.search.ordering import ORDERING
 from dataloader_expert.probes.search.trials import EPOCH_START, TRIALS
 from dataloader_expert.probes.system.outside import MACHINE
+from dataloader_expert.tools.recipes.diagnose_io import stages_of
 from tests.advice.test_epochs import PLAN, SEEN, codes_of, facts_of
 
 PULSE = {
@@ -304,3 +305,22 @@ def test_a_sleep_on_a_busy_machine_is_still_latency() -> None:
     """Seen: a sample that slept 4 ms and hardly computed, queued 0.7 ms behind other processes: the sleep was not told."""
     spent = {"ms": 4.84, "cpu_ms": 0.09, "wait_ms": 4.07, "queue_ms": 0.68}
     assert codes_of(facts_of((STAGE, spent, {"stage": "unattributed"}), *OF_STORES), latency) == ["latency-bound"]
+
+
+@pytest.mark.parametrize(
+    ("seen", "queue_ms", "share"),
+    [
+        ("transform", 400.0, 0.0),
+        ("unattributed", 400.0, 90 / 94),
+        ("transform", 30.0, 90 / 94),
+        ("transform", 4.0, 90 / 94),
+    ],
+)
+def test_what_other_processes_interrupt_is_the_machines_time(seen: str, queue_ms: float, share: float) -> None:
+    """Seen: of 16 workers on two busy cores, "most of a sample's time (93%) is spent waiting in code that could not be attributed"."""
+    stages = {"transform": (4.0, 0.0, queue_ms), "unattributed": (0.0, 90.0, 0.0)}
+    facts = facts_of(
+        (MACHINE, {"cpus": 2}, {}), (CURRENT, {**PLAN, "pin_memory": False}, {}), (HOTSPOTS, [{"stage": seen}], {}),
+        *((STAGE, {"ms": sum(v), "cpu_ms": v[0], "wait_ms": v[1], "queue_ms": v[2]}, {"stage": s}) for s, v in stages.items()),
+    )  # fmt: skip
+    assert {s.name: s.share.value for s in stages_of(facts)}["unattributed"] == pytest.approx(share)

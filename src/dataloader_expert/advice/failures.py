@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from dataloader_expert.advice.base import Rule
-from dataloader_expert.advice.descriptors import named
+from dataloader_expert.advice.descriptors import connected, named, queried, shared
 from dataloader_expert.advice.worker_counts import ONE_THREAD, POOLS_WAIT, many_threads
 from dataloader_expert.conclusions import Finding, Severity, finding, number, verb
 from dataloader_expert.errors import escaped
@@ -77,6 +77,8 @@ def loader(facts: Facts) -> Iterator[Finding]:
         v["error"],
         f"{'iterate over' if alone else 'run'} the loader{'' if alone else ' with num_workers=0'} to see where it fails",
     )
+    if any(True for rule in (connected, queried, shared) for _ in rule(facts)):
+        fix = "mend first what workers share: what one reads through it may be another's, and may be what raises"
     if "it drops incomplete batches" in text:
         fix = "drop_last=False, or a smaller batch_size"
     if "timed out after" in text:
@@ -286,6 +288,9 @@ def measuring(facts: Facts) -> Iterator[Finding]:
     left = facts.value(RAISES, {"error": ""})["error"].startswith("SystemExit")
     told = told or (left and fact is not None and "exited with status" in fact.value["message"])
     told = told or (code == "sample-hangs" and facts.find(LONG_SAMPLES) is not None)  # samples take so long
+    # a loader that fails is run again with other samples, until there is no time left
+    raised = facts.find(LOADER_FAILED, hung=False) is not None
+    told = told or (code == "sample-hangs" and raised and fact is not None and not seen_hanging(fact))
     at = {hang.value["where"] for hang in facts.all(HANGS)} - {"", None}
     told = told or (code == "sample-hangs" and fact is not None and any(line in fact.value["message"] for line in at))
     if fact is not None and code is not None and not told:

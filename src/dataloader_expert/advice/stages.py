@@ -16,7 +16,7 @@ from dataloader_expert.probes.base import LOADER_FAILED
 from dataloader_expert.probes.clocks import helping
 from dataloader_expert.probes.model.batch import BATCH, COLLATE
 from dataloader_expert.probes.profile.avoidable import AVOIDABLE
-from dataloader_expert.probes.profile.hotspots import LOCKED, USER_FUNCTIONS
+from dataloader_expert.probes.profile.hotspots import HOTSPOTS, LOCKED, USER_FUNCTIONS
 from dataloader_expert.probes.profile.stage import STAGE
 from dataloader_expert.probes.profile.stages import PULSES
 from dataloader_expert.probes.search.loading import CURRENT
@@ -108,6 +108,21 @@ def locks(facts: Facts) -> Iterator[Finding]:
     yield finding("waits-for-lock", "warning", text, fact, fix, places, cost=fact.value["share"])
 
 
+def loading_ms(facts: Facts, stage: Fact) -> float:
+    """A stage's CPU and blocked time in milliseconds. What other processes interrupt looks blocked as well, about as long as samples are
+    queued, and no stack shows where: like waiting for a core, it is the machine's time."""
+    v = stage.value
+    queued = sum(
+        f.value["queue_ms"] for f in facts.all(STAGE) if f.at["stage"] not in ("worker_transfer", "pin", "to_device")
+    )
+    unseen = stage.at["stage"] == "unattributed" and all(
+        h["stage"] != "unattributed" for h in facts.value(HOTSPOTS, [])
+    )
+    if unseen and v["wait_ms"] <= 2 * queued and waiting_for_others(facts) >= FOREIGN:
+        return float(v["cpu_ms"])
+    return float(v["cpu_ms"] + v["wait_ms"])
+
+
 def latency(facts: Facts) -> Iterator[Finding]:
     """B36: reading spends most of its time waiting."""
     if waits_for_locks(facts) or waits_for_threads(facts) or facts.find(LOADER_FAILED, hung=True) is not None:
@@ -181,8 +196,8 @@ def collating(facts: Facts) -> Iterator[Finding]:
     if default and not (current or {"num_workers": 0})["num_workers"] and waiting_for_others(facts) >= FOREIGN:
         return  # torch's threads wait for one another on cores that others use, which counts as computing
     text = f"collate takes {collate.value['cpu_ms'] / spent:.0%} of a sample's CPU time"
-    fix = "only stack and pad in it, in one call and to the longest sample of the batch; load tokenizers and models once, and do per-sample work in "
-    fix += "__getitem__, or once beforehand"
+    fix = "only stack and pad in it, in one call and to the longest sample of the batch; load tokenizers and models once, compute with whole "
+    fix += "arrays (numpy, torch) instead of item by item, and do once beforehand what is the same in every epoch"
     fix += "; workers collate as well, so more of them help" if workers_help(facts) else ""
     if default:
         fix = "torch's default_collate only stacks: return few, small tensors in their final dtype, or make batches in __getitems__"

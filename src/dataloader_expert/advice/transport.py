@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import posixpath
 from collections.abc import Iterator
 from typing import Any
@@ -21,7 +22,7 @@ from dataloader_expert.probes.health.static_checks import ORDER_DRAWN, ORDER_PAC
 from dataloader_expert.probes.model.batch import BATCH
 from dataloader_expert.probes.profile.stage import STAGE
 from dataloader_expert.probes.profile.stages import OWN_ITER, RECEIVING
-from dataloader_expert.probes.search.loading import CURRENT, REMADE
+from dataloader_expert.probes.search.loading import CURRENT, REMADE, SPEEDUP, UNPROVED
 from dataloader_expert.probes.search.ordering import ORDERING
 from dataloader_expert.probes.search.trials import EPOCH_START, STARTING, STARTUP, THROUGHPUT, TRIALS
 from dataloader_expert.probes.sharding import SHARDING
@@ -88,7 +89,20 @@ def cheap(facts: Facts) -> Iterator[Finding]:
                 fix += ", or yield whole batches, with batch_size=None"
             elif not facts.value(SETTINGS, {}).get("whole"):
                 fix += ", or fetch whole batches with __getitems__"
-            yield finding("samples-cheaper-than-transport", "info", text, [transfer, tried], fix)
+            yield finding(
+                "samples-cheaper-than-transport", "info", text, [transfer, tried], fix, cost=_workers_cost(facts)
+            )
+
+
+def _workers_cost(facts: Facts) -> float | None:
+    """The share of the time that having workers costs, if that was proved."""
+    current, best = settings(facts)
+    gain = facts.find(SPEEDUP)
+    if current is None or not current["num_workers"] or best is None or best["settings"]["num_workers"]:
+        return None
+    if gain is None or gain.evidence.interval is None or facts.find(UNPROVED) is not None:
+        return None
+    return saved(gain.evidence.interval[0])
 
 
 def batch_ms(facts: Facts) -> float:
@@ -241,6 +255,9 @@ def epoch_start(facts: Facts) -> Iterator[Finding]:
         and not facts.value(SETTINGS, {}).get("iterates")
     ):
         return  # the sampler was timed alone and is not it, and there is no stream: a busy machine
+    tried = facts.value(TRIALS, [])
+    if min((t["startup_s"] for t in tried if not t["num_workers"]), default=math.inf) < 0.5 * fact.value:
+        return  # without workers, drawing the order or opening the stream and reading a whole batch takes less
     seconds = samples / through.value + (fact.value if fact.quantity.name == ORDER_DRAWN.name else 0.0)
     if fact.value >= max(PAUSE_S, PAUSE_SHARE * seconds):
         text = (

@@ -44,8 +44,10 @@ def pauses(facts: Facts) -> Iterator[Finding]:
             share = fact.value["pauses_s"] / fact.value["seconds"]
             if share >= 0.03:
                 text = f"the garbage collector takes {share:.0%} of the loading processes' time"
-                fix = "call gc.freeze() in the main process before workers start, raise gc.set_threshold in worker_init_fn, or"
-                fix += " make fewer Python objects"
+                fix = "call gc.freeze() in the main process before workers start, raise gc.set_threshold in worker_init_fn"
+                if not facts.value(CURRENT, {"num_workers": 1})["num_workers"]:
+                    fix = "call gc.freeze() once the data are loaded, raise gc.set_threshold"
+                fix += ", or make fewer Python objects"
                 yield finding("garbage-collector-pauses", "info", text, fact, fix, cost=share)
                 return
 

@@ -15,6 +15,7 @@ from dataloader_expert.probes.data.layout import SAMPLES
 from dataloader_expert.probes.health.object_census import OBJECTS
 from dataloader_expert.probes.health.own_cache import GROWS, KEPT
 from dataloader_expert.probes.health.worker_resources import GROWTH
+from dataloader_expert.probes.model.batch import BATCH
 from dataloader_expert.probes.profile.hotspots import USER_FUNCTIONS
 from dataloader_expert.probes.system.outside import MACHINE
 
@@ -29,10 +30,8 @@ LITTLE = 0.01
 """Growth in an epoch by a smaller share of the memory is not told, unless objects are known that it goes on with."""
 EXPLAINS = 0.5
 """The least part of the growth by a sample that a cache explains which holds the sample."""
-KEPT_FIX = (
-    "set MALLOC_MMAP_THRESHOLD_=1048576 in the environment of training: arrays of a megabyte or more then go back to"
-    " the system when freed; or reuse arrays by writing into them (out=)"
-)
+MAPPED_LEAST, MAPPED_MOST = 1 << 17, 1 << 20
+"""Bytes of the arrays from which on glibc maps each by itself, as it begins; and from which mapping costs little beside writing one."""
 
 KEYED = (
     "keep nothing, or key what is kept by something that stays the same, such as the sample's index (not a random crop or "
@@ -100,7 +99,9 @@ def _leaked(facts: Facts, fact: Fact, mean: float) -> Iterator[Finding]:
         free = min(1.0, v["free_bytes"] / v["anon_bytes"])
         text = f"worker memory grows by {mean:,.0f} bytes per sample, of which {free:.0%} has been freed:"
         text += " the allocator keeps it in gaps too small for the next sample"
-        yield finding("freed-memory-kept", "warning", text, fact, KEPT_FIX)
+        fix = f"set MALLOC_MMAP_THRESHOLD_={mapped(facts)} in the environment of training: arrays of at least so many bytes then go back to"
+        fix += " the system when freed; or reuse arrays by writing into them (out=)"
+        yield finding("freed-memory-kept", "warning", text, fact, fix)
         return
     text = f"private memory of the workers grows by {mean:,.0f} bytes per sample and is not freed"
     again = facts.find(GROWS)
@@ -109,6 +110,12 @@ def _leaked(facts: Facts, fact: Fact, mean: float) -> Iterator[Finding]:
         yield finding("memory-leak", "error", text, [fact, again], KEYED, again_places(again))
         return
     yield finding("memory-leak", "error", text, fact, "find what __getitem__ keeps: lists on self, caches")
+
+
+def mapped(facts: Facts) -> int:
+    """The threshold of glibc for mapping arrays with which the largest of a sample's is mapped: no more than its bytes."""
+    largest = max((int(f["bytes_per_sample"]) for f in facts.value(BATCH, {"fields": []})["fields"]), default=0)
+    return min(MAPPED_MOST, 1 << max(MAPPED_LEAST, largest).bit_length() - 1)
 
 
 def kept_again(fact: Fact, facts: Facts) -> str:

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dataloader_expert.advice.base import findings_of
-from dataloader_expert.facts import Fact, Facts
-from dataloader_expert.probes.health.worker_resources import memory
+from dataloader_expert.facts import Fact, Facts, Unknown
+from dataloader_expert.probes.health.worker_resources import _repeated, memory
 
 MB = 1 << 20
 BATCH = 8 * MB
@@ -68,3 +68,12 @@ def test_an_allocator_that_grows_by_leaps_is_no_leak(leaps: int) -> None:
 @given(st.floats(40, 4000), st.lists(st.floats(-0.02, 0.02), min_size=24, max_size=24))
 def test_a_leak_is_named_through_what_else_varies(size: float, noise: list[float]) -> None:
     assert told(lambda at: size * (at + noise[round(23 * at)])) == ["memory-leak"]
+
+
+@pytest.mark.parametrize(
+    ("what", "again"), [("health: memory and files of workers", True), ("health: memory of workers", False)]
+)
+def test_growth_that_was_not_seen_is_said_so(what: str, again: bool) -> None:
+    """Seen: on a busy machine, a list of 700,000 dicts was copied into workers, and neither a finding nor an unknown said so."""
+    assert told(nothing, lambda at: 60 * at, pulses=3) == []
+    assert _repeated(Unknown(what, "too few batches were read: raise budget_s")) is again

@@ -213,7 +213,7 @@ class FlatComponents(Check):
             yield finding(
                 "constant-field",
                 "info" if natural else "warning",
-                f"{number(v['count'], 'component')} of {v['of']} of {escaped(name)} {verb(v['count'], 'have')} the same value in every "
+                f"{number(v['count'], 'component')} of {v['of']} of field {escaped(name)} {verb(v['count'], 'have')} the same value in every "
                 f"sample{' read' * sampled}: {', '.join(told)}{more}",
                 fact,
                 "find samples with these labels, or leave them out of what is predicted"

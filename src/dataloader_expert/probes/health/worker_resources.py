@@ -59,6 +59,14 @@ PASSES = 3
 """Batches that must fit the time left, if they cannot be made smaller."""
 
 
+GROWING = "health: memory of workers"
+
+
+def _repeated(missing: Unknown) -> bool:
+    """Whether two workers are watched later for what there was no time to see: not where they were watched."""
+    return missing.why.endswith(LATER) and missing.what != GROWING
+
+
 @dataclass(frozen=True)
 class WorkerResources(Probe):
     name: ClassVar[str] = "worker_resources"
@@ -73,7 +81,7 @@ class WorkerResources(Probe):
         if self.first:
             if bench.silent is not None:
                 return
-            yield from (said for said in self._watched(bench) if isinstance(said, Fact) or not said.why.endswith(LATER))
+            yield from (said for said in self._watched(bench) if isinstance(said, Fact) or not _repeated(said))
         elif bench.facts.find(DATABASES) is None and bench.facts.find(POSITIONS) is None:
             yield from self._watched(bench)
 
@@ -121,6 +129,7 @@ def crowd(bench: Bench, served: Serving, until: float, starts_s: float = 0.0) ->
     """Runs two workers: their memory, files, threads and calls, and file positions of this process that they move."""
     from dataloader_expert.loaders.building import release
 
+    watched_s = until - starts_s - time.monotonic()
     patience_s = min(PATIENCE_S, max(PATIENT_S, until - time.monotonic())) + starts_s
     served.patience = patience_s  # the user's loader has none of its own, perhaps
     plan: LoaderPlan = served.current.but(workers=WORKERS, prefetch=None, persistent=True, timeout=patience_s)
@@ -142,6 +151,8 @@ def crowd(bench: Bench, served: Serving, until: float, starts_s: float = 0.0) ->
                 for batch in iterator:
                     batches += 1
                     del batch
+                    if batches == 1:  # on a busy machine, workers start late
+                        until = max(until, time.monotonic() + watched_s)
                     files.append(open_now() or 0)
                     if time.monotonic() > until:
                         break
@@ -163,7 +174,15 @@ def crowd(bench: Bench, served: Serving, until: float, starts_s: float = 0.0) ->
         return
     carried = bench.facts.value(CARRIED, {"nbytes": 0, "samples": 1})  # in transit are the storages behind tensors
     whole = int(carried["nbytes"] / max(1, carried["samples"]) * served.current.batch_size)
-    yield from memory(lines, max(batch_bytes(bench, served.current.batch_size), whole))
+    grown = list(memory(lines, max(batch_bytes(bench, served.current.batch_size), whole)))
+    yield from grown
+    if not grown:
+        why = (
+            f"too few batches were read: repeat on an idle machine, or {LATER}"
+            if passes == 1
+            else "an epoch has too few batches to see it grow"
+        )
+        yield Unknown(GROWING, why)
     yield from _opens(lines)
     parts = spans(lines)
     samples = sum(m for _, _, m in parts)

@@ -14,7 +14,7 @@ from dataloader_expert.advice.forecast import forecast
 from dataloader_expert.advice.freeing import freeing_advice
 from dataloader_expert.advice.loading_summary import loading_summary
 from dataloader_expert.advice.pinning import pinning_advice, pinning_pays
-from dataloader_expert.advice.stages import taken, waits_for_threads
+from dataloader_expert.advice.stages import loading_ms, taken, waits_for_threads
 from dataloader_expert.advice.workers import settings, throughput_at, worker_advice
 from dataloader_expert.checks.base import OF_LABELS
 from dataloader_expert.conclusions import Finding
@@ -268,11 +268,11 @@ def stages_of(facts: Facts) -> list[Stage]:
     """Shares of CPU plus blocked time, 0 for an absent stage; waiting for a core is charged to the machine, not the
     stage."""
     found, own = list(facts.all(STAGE)), taken(facts)
-    total = sum(f.value["cpu_ms"] + f.value["wait_ms"] for f in own)
+    total = sum(loading_ms(facts, f) for f in own)
     out = []
     for fact in found:
         v = fact.value
-        share = (v["cpu_ms"] + v["wait_ms"]) / total if total and fact in own else 0.0
+        share = loading_ms(facts, fact) / total if total and fact in own else 0.0
         low, high = fact.evidence.interval or (None, None)
         out.append(
             Stage(
