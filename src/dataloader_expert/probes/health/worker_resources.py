@@ -176,13 +176,8 @@ def crowd(bench: Bench, served: Serving, until: float, starts_s: float = 0.0) ->
     whole = int(carried["nbytes"] / max(1, carried["samples"]) * served.current.batch_size)
     grown = list(memory(lines, max(batch_bytes(bench, served.current.batch_size), whole)))
     yield from grown
-    if not grown:
-        why = (
-            f"too few batches were read: repeat on an idle machine, or {LATER}"
-            if passes == 1
-            else "an epoch has too few batches to see it grow"
-        )
-        yield Unknown(GROWING, why)
+    if not grown and passes == 1:  # else an epoch is too short for it to matter
+        yield Unknown(GROWING, f"too few batches were read: repeat on an idle machine, or {LATER}")
     yield from _opens(lines)
     parts = spans(lines)
     samples = sum(m for _, _, m in parts)
