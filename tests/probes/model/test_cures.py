@@ -48,6 +48,19 @@ def test_ids_beyond_a_table_are_no_reason_to_feed_the_mask() -> None:
     assert (given["attention_mask"] == 1).all() and int(given["input_ids"].max()) < 100
 
 
+@pytest.mark.parametrize("padded", [True, False])
+def test_padding_beyond_a_table_moves_no_other_id(padded: bool) -> None:
+    """Seen: of a table without a row for the padding, all ids were made smaller by one; those that begin at 1 still are."""
+    ids = torch.arange(1, 1 + N * 7).view(N, 7).remainder(99) + 1
+    ids[0, 3:], ids[1, 5:], ids[2, 6:] = 100, 100, 100
+    ids[3, 0] = 100 if not padded else 99
+    verdict = check(Tagger(100), {"input_ids": ids, "attention_mask": (ids != 100).long()})
+    assert [m.code for m in verdict.misfits] == ["out-of-range-ids"] and verdict.way is not None
+    assert ("padding of 100" in words(verdict)) == padded
+    _, given = functions(verdict.way.code())[0]({"input_ids": ids, "attention_mask": (ids != 100).long()})
+    assert torch.equal(given["input_ids"], torch.where(ids == 100, 0, ids) if padded else ids - 1)
+
+
 class Columns(nn.Module):
     def __init__(self) -> None:
         super().__init__()
@@ -339,14 +352,26 @@ class Detects(nn.Module):
             if (t["boxes"][:, 2:] <= t["boxes"][:, :2]).any():
                 raise ValueError("All bounding boxes should have positive height and width.")
         made = [self.layer(x.mean((1, 2))) for x in images]
+        if not targets:
+            return made
         return {"loss": sum((m - t["boxes"]).abs().mean() for m, t in zip(made, targets, strict=True))}
 
 
-def test_boxes_of_sizes_are_made_corners() -> None:
+class MayDetect(Detects):
+    """Runs without targets in evaluation alone, as torchvision's detectors do."""
+
+    def forward(self, images: Any, targets: Any = None) -> Any:
+        if targets is None and self.training:
+            raise ValueError("In training mode, targets should be passed")
+        return super().forward(images, targets or ())
+
+
+@pytest.mark.parametrize("made", [Detects, MayDetect])
+def test_boxes_of_sizes_are_made_corners(made: Any) -> None:
     """Seen: a detector that looks at boxes in evaluation too was said to raise, without a cure."""
     images = tuple(torch.rand(3, 40 + i, 50) for i in range(N))
     sizes = tuple({"boxes": torch.tensor([[20.0, 10, 8, 12 + i]]), "labels": torch.tensor([1])} for i in range(N))
-    verdict = judged(Detects(), (images, sizes), None, n=N)
+    verdict = judged(made(), (images, sizes), None, n=N)
     assert [(m.code, m.field, m.cured) for m in verdict.misfits] == [("layout-mismatch", "1.boxes", True)]
     assert verdict.way is not None
     given, _ = functions(verdict.way.code())[0]((images, sizes))

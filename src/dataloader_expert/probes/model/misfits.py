@@ -12,7 +12,7 @@ from typing import Any
 from dataloader_expert.probes.batch_parts import flat, samples_in
 from dataloader_expert.probes.model.attempt import WHOLE_S, Attempt
 from dataloader_expert.probes.model.boxes import as_corners
-from dataloader_expert.probes.model.calling import called, cut, evaluated, ran
+from dataloader_expert.probes.model.calling import called, cut, evaluated, ran, reach
 from dataloader_expert.probes.model.mended_ways import (
     OF_ORDER,
     by_length,
@@ -122,10 +122,11 @@ def in_training(attempt: Attempt, verdict: Verdict) -> Verdict:
         attempt.model.eval()  # as the calls before and after it are; the model was made for this check alone
     if split is not None:
         return replace(further(attempt, split), error=in_short(said[0]))
-    if (cured := as_corners(attempt, verdict.way)) is not None:
+    error = next((e for e in said if OF_TARGET.search(str(e))), max(said, key=reach))
+    corners = (made for way in (verdict.way, *others) if (made := as_corners(attempt, way)) is not None)
+    if (cured := next(corners, None)) is not None:
         way, misfit = cured
-        return replace(verdict, way=way, misfits=(*verdict.misfits, misfit), error=verdict.error or in_short(said[0]))
-    error = next((e for e in said if OF_TARGET.search(str(e))), said[0])
+        return replace(verdict, way=way, misfits=(*verdict.misfits, misfit), error=verdict.error or in_short(error))
     of_labels = OF_TARGET.search(str(error)) is not None
     code = "label-out-of-range" if of_labels else "model-raises"
     says = f"the model takes the batch in evaluation mode, and raises in training mode: {in_short(error)}"
