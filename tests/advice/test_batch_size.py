@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from dataloader_expert.advice.batch_size import evaluation_size, limit, on_cards
+from dataloader_expert.advice.batch_size import accumulation_advice, batch_advice, evaluation_size, limit, on_cards
 from dataloader_expert.advice.models import refusing
 from dataloader_expert.facts import Fact, Facts, Json
 from dataloader_expert.probes.base import evidence
 from dataloader_expert.probes.data.layout import PRESENT, SAMPLES
-from dataloader_expert.probes.model.batch import BATCH_SIZE_USED
+from dataloader_expert.probes.model.batch import BATCH, BATCH_SIZE_USED
 from dataloader_expert.probes.model.check import MODEL, NOT_MADE
 from dataloader_expert.probes.model.fitting import Fit, Line
 from dataloader_expert.probes.model.memory import DEVICE_LIMIT, MEMORY_FIT
@@ -45,6 +45,14 @@ def test_a_device_loses_as_much_to_fragmentation_as_the_limit_found_on_it(share:
 
 def test_where_no_sample_fits_the_limit_is_none() -> None:
     assert limit(facts(Fact(SAMPLES, 50, SEEN), found(0, 1, 1e6)), 1 << 34, 1 << 30, 0.1)["value"] == 0
+
+
+@pytest.mark.parametrize(("most", "steps"), [(0, []), (100, [6])])
+def test_where_no_sample_fits_no_smaller_batch_is_advised(most: int, steps: list[int]) -> None:
+    """Seen: gradients of 512 batches of one were to be accumulated, of which none fits."""
+    known = facts(found(most, most + 1, 1e6), Fact(BATCH, {"structure": "x", "fields": []}, SEEN))
+    assert [a.value for a in accumulation_advice(known, max(1, most), 512)] == steps
+    assert [a.value for a in batch_advice(known, max(1, most), "lowered", None)] == [most] * bool(most)
 
 
 @pytest.mark.parametrize(("most", "size", "why"), [(90, 24, "the loader's own"), (9, 9, "lowered to the limit")])

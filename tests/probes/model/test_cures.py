@@ -340,6 +340,38 @@ def test_masks_of_bytes_are_made_floats_before_images_are_resized(white: int, sc
     assert made.unique().tolist() == [0, 1]
 
 
+class Logits(Foreground):
+    """Its loss is outside."""
+
+    def forward(self, image: torch.Tensor) -> Any:  # type: ignore[override]
+        return self.layers(image)
+
+
+@pytest.mark.parametrize(
+    ("white", "shape", "codes"),
+    [
+        (255.0, (N, 1, 16, 16), ["value-range-mismatch"]),
+        (255.0, (N, 16, 16), ["value-range-mismatch"]),
+        (1.0, (N, 1, 16, 16), []),
+        (1.0, (N, 1, 8, 8), ["shape-mismatch"]),
+    ],
+)
+def test_masks_of_black_and_white_are_no_targets_of_a_loss(white: float, shape: Any, codes: list[str]) -> None:
+    """Seen: floats of 0 and 255, which binary cross-entropy takes without an error."""
+    mask = white * (torch.arange(torch.Size(shape).numel()) % 3 == 0).float().view(shape)
+    verdict = check(Logits(), (torch.rand(N, 3, 16, 16), mask))
+    assert [m.code for m in verdict.misfits] == codes and verdict.accepted and verdict.way is not None
+    assert functions(verdict.way.code())[1]((None, mask)).max() == 1
+
+
+@pytest.mark.parametrize(("classes", "codes"), [(1, []), (2, ["dtype-mismatch"])])
+def test_zeros_in_every_sample_are_no_labels(classes: int, codes: list[str]) -> None:
+    """Seen: what a dataset for training without labels gives in their place was told to have the wrong dtype."""
+    batch = (torch.rand(N, 4), torch.arange(N) % classes)
+    verdict = check(nn.Sequential(nn.Linear(4, 1), nn.Flatten(0)), batch)
+    assert [m.code for m in verdict.misfits] == codes
+
+
 class Detects(nn.Module):
     """Refuses boxes that end before they begin, in evaluation too."""
 

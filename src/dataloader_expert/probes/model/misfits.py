@@ -73,7 +73,8 @@ def prepare(attempt: Attempt, stored: Mapping[str, str]) -> None:
     every = [[as_stored(attempt, way, stored, turned) for way in attempt.ways] for turned in LAYOUTS]
     runs = (made for made in every if any(way.mends and attempt.fails(way) is None for way in made))
     made = next(runs, every[0])
-    attempt.ways = made if any(way.mends for way in made) else attempt.ways
+    if any(way.mends for way in made):
+        attempt.ways, attempt.stored = made, frozenset(stored)
 
 
 LAYOUTS = ("{x}", "{x}.transpose(1, 2)", "{x}[..., 0]")
