@@ -295,9 +295,7 @@ def code(request: Request, facts: Facts, settings: dict[str, dict[str, Any]]) ->
     return loader_code(request, facts, dict(settings["train"]), split=split)
 
 
-def summary(
-    facts: Facts, size: int, why: str, memory: int | None, bound: dict[str, Any], found: list[Finding]
-) -> str:
+def summary(facts: Facts, size: int, why: str, memory: int | None, bound: dict[str, Any], found: list[Finding]) -> str:
     held = f", {in_bytes(memory)} per batch" if memory is not None else ""
     spec = f"Batch size {size} ({why}){held}. The maximum is {bound['value']:,}, limited by {bound['limited_by']}."
     none_fits = next((in_a_sentence(found) for found in too_large(facts)), "")
