@@ -82,6 +82,15 @@ def test_batches_of_one_that_batch_normalisation_refuses_are_an_error(size: int,
     assert [f.severity for f in of_one(made, size)] == told
 
 
+@pytest.mark.parametrize(("drops", "told"), [(None, ["info"]), (False, ["error"]), (True, [])])
+def test_a_last_batch_of_one_that_is_left_out_is_none(drops: bool | None, told: list[str]) -> None:
+    """Seen: a loader with drop_last=True was said to leave a last batch of one."""
+    check = {**NOT_MADE, "accepted": True, "call": [""], "breaks_on_one": True}
+    loader = [] if drops is None else [Fact(PRESENT, {"batch_size": 3, "drop_last": drops}, SEEN)]
+    made = facts(Fact(SAMPLES, 130, SEEN), Fact(MODEL, check, SEEN), *loader)
+    assert [f.severity for f in of_one(made, 3)] == told
+
+
 @pytest.mark.parametrize("code", ["model-raises", "label-out-of-range", "shape-mismatch"])
 def test_what_no_change_of_the_batch_mends_is_an_error(code: str) -> None:
     misfit: dict[str, Json] = {"code": code, "field": "training mode", "says": "it raises", "cured": False}
