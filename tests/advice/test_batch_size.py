@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from dataloader_expert.advice.batch_size import evaluation_size, limit, on_cards
+from dataloader_expert.advice.batch_size import accumulation_advice, batch_advice, evaluation_size, limit, on_cards
 from dataloader_expert.advice.models import refusing
 from dataloader_expert.facts import Fact, Facts, Json
 from dataloader_expert.probes.base import evidence
 from dataloader_expert.probes.data.layout import PRESENT, SAMPLES
-from dataloader_expert.probes.model.batch import BATCH_SIZE_USED
+from dataloader_expert.probes.model.batch import BATCH, BATCH_SIZE_USED
 from dataloader_expert.probes.model.check import MODEL, NOT_MADE
 from dataloader_expert.probes.model.fitting import Fit, Line
 from dataloader_expert.probes.model.memory import DEVICE_LIMIT, MEMORY_FIT
@@ -47,6 +47,14 @@ def test_where_no_sample_fits_the_limit_is_none() -> None:
     assert limit(facts(Fact(SAMPLES, 50, SEEN), found(0, 1, 1e6)), 1 << 34, 1 << 30, 0.1)["value"] == 0
 
 
+@pytest.mark.parametrize(("most", "steps"), [(0, []), (100, [6])])
+def test_where_no_sample_fits_no_smaller_batch_is_advised(most: int, steps: list[int]) -> None:
+    """Seen: gradients of 512 batches of one were to be accumulated, of which none fits."""
+    known = facts(found(most, most + 1, 1e6), Fact(BATCH, {"structure": "x", "fields": []}, SEEN))
+    assert [a.value for a in accumulation_advice(known, max(1, most), 512)] == steps
+    assert [a.value for a in batch_advice(known, max(1, most), "lowered", None)] == [most] * bool(most)
+
+
 @pytest.mark.parametrize(("most", "size", "why"), [(90, 24, "the loader's own"), (9, 9, "lowered to the limit")])
 def test_the_size_of_the_users_loader_is_called_so(most: int, size: int, why: str) -> None:
     got, words = chosen_size(facts(Fact(PRESENT, {"batch_size": 24}, SEEN)), None, most)
@@ -72,6 +80,15 @@ def test_batches_of_one_that_batch_normalisation_refuses_are_an_error(size: int,
     check = {**NOT_MADE, "accepted": True, "call": [""], "breaks_on_one": breaks}
     made = facts(Fact(SAMPLES, 130, SEEN), Fact(MODEL, check, SEEN))
     assert [f.severity for f in of_one(made, size)] == told
+
+
+@pytest.mark.parametrize(("drops", "told"), [(None, ["info"]), (False, ["error"]), (True, [])])
+def test_a_last_batch_of_one_that_is_left_out_is_none(drops: bool | None, told: list[str]) -> None:
+    """Seen: a loader with drop_last=True was said to leave a last batch of one."""
+    check = {**NOT_MADE, "accepted": True, "call": [""], "breaks_on_one": True}
+    loader = [] if drops is None else [Fact(PRESENT, {"batch_size": 3, "drop_last": drops}, SEEN)]
+    made = facts(Fact(SAMPLES, 130, SEEN), Fact(MODEL, check, SEEN), *loader)
+    assert [f.severity for f in of_one(made, 3)] == told
 
 
 @pytest.mark.parametrize("code", ["model-raises", "label-out-of-range", "shape-mismatch"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -147,3 +148,36 @@ def test_what_the_printed_code_delivers_and_the_model_refuses_is_no_acceptance(t
     assert not report.model_check.accepted  # type: ignore[attr-defined]  # of that tool
     told = {f.code for f in report.findings if f.severity == "error"}
     assert told == {"dtype-mismatch", "layout-mismatch"}
+
+
+OF_LABELS = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader
+
+def make():
+    labels = [4 + i % 7 for i in range(160)]
+    labels[-9:] = range(LEAST, LEAST + 9)
+    return DataLoader([(torch.randn(6), y) for y in labels], 16)
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.head = nn.Linear(6, 10)
+
+    def forward(self, x):
+        return self.head(x)
+"""
+
+
+@pytest.mark.parametrize(("least", "cured"), [(1, True), (0, False)])
+def test_labels_of_one_batch_do_not_tell_where_classes_begin(
+    least: int, cured: bool, tmp_path: Path, quickly: Asker
+) -> None:
+    """Seen: of labels from 0 to 10, those of a batch that has no 0 were to be made smaller by one."""
+    path = tmp_path / "train.py"
+    path.write_text(OF_LABELS.replace("LEAST", str(least)), encoding="utf-8")
+    report: Any = quickly.ask("recommend_batch_spec", f"{path}:make", str(tmp_path), model=f"{path}:Model")
+    [one] = [f for f in report.findings if f.code == "label-out-of-range"]
+    assert f"labels from {least} to 10" in one.message
+    assert ("model_check.cure" in one.fix) == cured

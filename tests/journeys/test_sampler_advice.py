@@ -290,3 +290,34 @@ def test_folders_called_by_numbers_are_the_classes_that_they_are_called(quickly:
             Image.fromarray(np.full((8, 8), 60 * k + 9 * i, np.uint8)).save(tmp_path / name / f"{i}.png")
     report: Any = quickly.ask("suggest_sampler", str(tmp_path), str(tmp_path))
     assert report.classes.before == report.classes.after == dict.fromkeys(("0", "1", "10", "2"), 6)
+
+
+def test_folders_of_groups_are_no_field_to_name(quickly: Asker, tmp_path: Path) -> None:
+    """Seen: a field of classes was to be named, and the only field were the pictures of persons in folders of their own."""
+    for k in range(6):
+        (tmp_path / f"person_{k}").mkdir()
+        for i in range(4):
+            Image.fromarray(np.full((8, 8), 40 * k + 9 * i, np.uint8)).save(tmp_path / f"person_{k}" / f"{i}.png")
+    report: Any = quickly.ask("suggest_sampler", str(tmp_path), str(tmp_path), objective="metric")
+    assert report.strategy == "random" and "folders are taken for groups" in report.why
+
+
+BALANCED = """
+import torch
+from torch.utils.data import DataLoader, TensorDataset, WeightedRandomSampler
+
+
+def loader():
+    y = (torch.arange(600) % 20 == 0).long()
+    weights = 1.0 / torch.bincount(y)[y]
+    return DataLoader(TensorDataset(torch.randn(600, 3), y), 32, sampler=WeightedRandomSampler(weights, 600))
+"""
+
+
+def test_a_sampler_that_balances_is_not_to_be_replaced(quickly: Asker, tmp_path: Path) -> None:
+    """Seen: balanced batches were to be drawn instead of those of a loader that draws them."""
+    (tmp_path / "train.py").write_text(BALANCED, encoding="utf-8")
+    report: Any = quickly.ask("suggest_sampler", f"{tmp_path}/train.py:loader", str(tmp_path))
+    assert report.summary.startswith("Keep the present WeightedRandomSampler")
+    fixes = [f.fix for f in report.findings if f.code == "severe-imbalance"]
+    assert fixes and all(fix.startswith("unless it balances the classes") for fix in fixes)

@@ -6,12 +6,15 @@ from typing import Any
 
 import pytest
 
-from dataloader_expert.facts import Evidence, Fact, Facts
-from dataloader_expert.probes.model.batch import BATCH
+from dataloader_expert.conclusions import finding
+from dataloader_expert.facts import Evidence, Fact, Facts, Unknown
+from dataloader_expert.lab.surroundings import surroundings
+from dataloader_expert.probes.model.batch import BATCH, BatchLook
 from dataloader_expert.probes.model.check import MODEL, NOT_MADE
 from dataloader_expert.probes.model.written import checks
+from dataloader_expert.tools.base import Measured
 from dataloader_expert.tools.recipes.code import loader_code
-from dataloader_expert.tools.recipes.recommend_batch_spec import verdict
+from dataloader_expert.tools.recipes.recommend_batch_spec import summary, unanswered, verdict
 from dataloader_expert.tools.recommend_batch_spec import Request
 
 SEEN = Evidence("probed", "test")
@@ -51,6 +54,26 @@ def test_the_verdict(value: dict[str, Any], said: str) -> None:
     """Seen: nothing where the model takes the batch; and a cure named as the fix of labels that no cure mends."""
     facts = Facts((Fact(MODEL, {**NOT_MADE, "ran": "real", **value}, SEEN),))
     assert verdict(facts) == said
+
+
+@pytest.mark.parametrize("accepted", [True, False])
+def test_what_spoils_batches_is_said_with_the_verdict(accepted: bool) -> None:
+    """Seen: of a last batch that ends each epoch with an error, the summary only said that the model takes the batch."""
+    fact = Fact(MODEL, {**NOT_MADE, "ran": "real", "accepted": accepted, "misfits": [] if accepted else [DTYPE]}, SEEN)
+    one = finding("last-batch-breaks-model", "error", "the last batch has one sample", fact, "drop_last=True")
+    bound = {"value": 65, "limited_by": "the number of training samples"}
+    said = summary(Facts((fact,)), 32, "the loader's own", None, bound, [one])
+    ends = "The last batch has one sample. Fix: drop_last=True."
+    assert said.startswith(ends) if accepted else said.startswith("The model does not") and f" {ends}" in said
+
+
+@pytest.mark.parametrize(("fed", "said"), [(True, "Some batches cannot be made: "), (False, "No batch was made: ")])
+def test_a_model_that_was_fed_shows_that_batches_can_be_made(fed: bool, said: str) -> None:
+    """Seen: no batch was made, and the model takes the batch."""
+    known = Facts((Fact(MODEL, {**NOT_MADE, "ran": "real", "accepted": True}, SEEN),) if fed else ())
+    unknown = Unknown(BatchLook.name, "RuntimeError: stack expects each tensor to be equal size")
+    request = Request.model_validate({"source": "data.py:make"})
+    assert unanswered(request, Measured(known, (), (unknown,), surroundings(), 1.0)).startswith(said)
 
 
 def field(name: str, shape: list[Any], dtype: str = "float32", host: bool = False) -> dict[str, Any]:

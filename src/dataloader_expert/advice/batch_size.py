@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dataloader_expert.conclusions import Advice
+from dataloader_expert.conclusions import Advice, number
 from dataloader_expert.facts import Facts, in_bytes
 from dataloader_expert.probes.data.layout import PRESENT
 from dataloader_expert.probes.model.batch import BATCH
@@ -117,7 +117,7 @@ def evaluation_advice(facts: Facts, size: int, limit: int) -> list[Advice]:
 
 def batch_advice(facts: Facts, size: int, why: str, memory: int | None) -> list[Advice]:
     batch = facts.find(BATCH)
-    if batch is None:
+    if batch is None or device_most(facts) == 0:  # no size fits
         return []
     speeds = [f for q in (STEP_SPEED, BATCH_SIZES) for f in facts.all(q) if f.at["batch_size"] == size]
     cost = f"{in_bytes(memory)} per batch" if memory is not None else "not known"
@@ -128,12 +128,12 @@ def accumulation_advice(facts: Facts, size: int, wanted: int | None) -> list[Adv
     """Steps over which gradients are summed, where the batch asked for does not fit; a learning rate of smaller batches would
     contradict them, so it is part of the reasons."""
     bound, most = facts.find(DEVICE_LIMIT), device_most(facts)
-    if wanted is None or wanted <= size or bound is None or most is None or wanted <= most:
+    if wanted is None or wanted <= size or bound is None or not most or wanted <= most:
         return []
     steps = -(-wanted // size)
     even = -(-wanted // steps)
     why = f"batches of {wanted} do not fit; accumulating the gradients of {steps} batches of {even} gives the same step"
-    why += f": divide each loss by {steps}; batch normalisation then uses the statistics of {even} samples"
+    why += f": divide each loss by {steps}; batch normalisation then uses the statistics of {number(even, 'sample')}"
     cost = f"{steps} forward and backward passes per step"
     why += f". The learning rate stays; without accumulating, try {size / wanted:.3g} times it for SGD or"
     why += f" {(size / wanted) ** 0.5:.3g} times it for Adam"

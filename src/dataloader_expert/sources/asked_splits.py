@@ -92,7 +92,7 @@ def _no_split(split: str, source: Source) -> RequestError:
     or_field = (
         f"; or name the field that holds each sample's split, one of: {listed(able)}" if able and source.roles else ""
     )
-    or_all = "" if named else "; leave split out to read all samples"
+    or_all = "" if named else "; leave split out (None) to read all samples"
     return RequestError(
         "invalid-argument", f"split {escaped(split)} does not exist; splits are: {there}{or_all}{or_field}"
     )

@@ -48,6 +48,19 @@ def test_ids_beyond_a_table_are_no_reason_to_feed_the_mask() -> None:
     assert (given["attention_mask"] == 1).all() and int(given["input_ids"].max()) < 100
 
 
+@pytest.mark.parametrize("padded", [True, False])
+def test_padding_beyond_a_table_moves_no_other_id(padded: bool) -> None:
+    """Seen: of a table without a row for the padding, all ids were made smaller by one; those that begin at 1 still are."""
+    ids = torch.arange(1, 1 + N * 7).view(N, 7).remainder(99) + 1
+    ids[0, 3:], ids[1, 5:], ids[2, 6:] = 100, 100, 100
+    ids[3, 0] = 100 if not padded else 99
+    verdict = check(Tagger(100), {"input_ids": ids, "attention_mask": (ids != 100).long()})
+    assert [m.code for m in verdict.misfits] == ["out-of-range-ids"] and verdict.way is not None
+    assert ("padding of 100" in words(verdict)) == padded
+    _, given = functions(verdict.way.code())[0]({"input_ids": ids, "attention_mask": (ids != 100).long()})
+    assert torch.equal(given["input_ids"], torch.where(ids == 100, 0, ids) if padded else ids - 1)
+
+
 class Columns(nn.Module):
     def __init__(self) -> None:
         super().__init__()
@@ -327,6 +340,38 @@ def test_masks_of_bytes_are_made_floats_before_images_are_resized(white: int, sc
     assert made.unique().tolist() == [0, 1]
 
 
+class Logits(Foreground):
+    """Its loss is outside."""
+
+    def forward(self, image: torch.Tensor) -> Any:  # type: ignore[override]
+        return self.layers(image)
+
+
+@pytest.mark.parametrize(
+    ("white", "shape", "codes"),
+    [
+        (255.0, (N, 1, 16, 16), ["value-range-mismatch"]),
+        (255.0, (N, 16, 16), ["value-range-mismatch"]),
+        (1.0, (N, 1, 16, 16), []),
+        (1.0, (N, 1, 8, 8), ["shape-mismatch"]),
+    ],
+)
+def test_masks_of_black_and_white_are_no_targets_of_a_loss(white: float, shape: Any, codes: list[str]) -> None:
+    """Seen: floats of 0 and 255, which binary cross-entropy takes without an error."""
+    mask = white * (torch.arange(torch.Size(shape).numel()) % 3 == 0).float().view(shape)
+    verdict = check(Logits(), (torch.rand(N, 3, 16, 16), mask))
+    assert [m.code for m in verdict.misfits] == codes and verdict.accepted and verdict.way is not None
+    assert functions(verdict.way.code())[1]((None, mask)).max() == 1
+
+
+@pytest.mark.parametrize(("classes", "codes"), [(1, []), (2, ["dtype-mismatch"])])
+def test_zeros_in_every_sample_are_no_labels(classes: int, codes: list[str]) -> None:
+    """Seen: what a dataset for training without labels gives in their place was told to have the wrong dtype."""
+    batch = (torch.rand(N, 4), torch.arange(N) % classes)
+    verdict = check(nn.Sequential(nn.Linear(4, 1), nn.Flatten(0)), batch)
+    assert [m.code for m in verdict.misfits] == codes
+
+
 class Detects(nn.Module):
     """Refuses boxes that end before they begin, in evaluation too."""
 
@@ -339,14 +384,26 @@ class Detects(nn.Module):
             if (t["boxes"][:, 2:] <= t["boxes"][:, :2]).any():
                 raise ValueError("All bounding boxes should have positive height and width.")
         made = [self.layer(x.mean((1, 2))) for x in images]
+        if not targets:
+            return made
         return {"loss": sum((m - t["boxes"]).abs().mean() for m, t in zip(made, targets, strict=True))}
 
 
-def test_boxes_of_sizes_are_made_corners() -> None:
+class MayDetect(Detects):
+    """Runs without targets in evaluation alone, as torchvision's detectors do."""
+
+    def forward(self, images: Any, targets: Any = None) -> Any:
+        if targets is None and self.training:
+            raise ValueError("In training mode, targets should be passed")
+        return super().forward(images, targets or ())
+
+
+@pytest.mark.parametrize("made", [Detects, MayDetect])
+def test_boxes_of_sizes_are_made_corners(made: Any) -> None:
     """Seen: a detector that looks at boxes in evaluation too was said to raise, without a cure."""
     images = tuple(torch.rand(3, 40 + i, 50) for i in range(N))
     sizes = tuple({"boxes": torch.tensor([[20.0, 10, 8, 12 + i]]), "labels": torch.tensor([1])} for i in range(N))
-    verdict = judged(Detects(), (images, sizes), None, n=N)
+    verdict = judged(made(), (images, sizes), None, n=N)
     assert [(m.code, m.field, m.cured) for m in verdict.misfits] == [("layout-mismatch", "1.boxes", True)]
     assert verdict.way is not None
     given, _ = functions(verdict.way.code())[0]((images, sizes))

@@ -18,6 +18,7 @@ from dataloader_expert.probes.batch_parts import flat
 from dataloader_expert.probes.model.batch import field_of, with_batch_dimension
 from dataloader_expert.probes.model.calling import cut
 from dataloader_expert.probes.model.growth import Growth, grown
+from dataloader_expert.probes.model.memory import unsized
 from dataloader_expert.probes.model.spec import Leaf, batch_of, from_json, leaves, listed, of_batch, to_json
 from dataloader_expert.probes.serving import Serving
 
@@ -195,3 +196,9 @@ def test_boxes_of_a_made_up_batch_are_boxes_too(kind: torch.dtype) -> None:
     batch = [torch.rand(3, 6, 6) for _ in range(SIZE)], [{"boxes": b} for b in boxes]
     made = batch_of(from_json(to_json(of_batch(batch, SIZE))), 40)[1]
     assert all((t["boxes"][:, 2:] > t["boxes"][:, :2]).all() for t in made)
+
+
+@pytest.mark.parametrize(("fed", "names"), [(None, ["1"]), (["0"], []), (["0", "1"], ["1"])])
+def test_only_what_a_model_is_fed_needs_a_size(fed: list[str] | None, names: list[str]) -> None:
+    """Seen: no step was traced of a model of images, as how many boxes a batch of another size has is not known."""
+    assert unsized((Leaf("float32", ("B", 3, 8, 8)), Leaf("float32", (None, 6))), fed) == names

@@ -402,6 +402,17 @@ def test_values_on_another_scale_than_declared_are_told_and_mended(scale: float)
     assert not ask(model, (wanted, d.ids(0, 9, N))).misfits
 
 
+def test_pictures_of_files_are_brought_to_the_scale_that_the_model_declares() -> None:
+    """Seen: of a folder of pictures, whose scale no one had chosen, the model was said not to run correctly."""
+    model = Pictures()
+    model.default_cfg = {"mean": (0.5,) * 3, "std": (0.2,) * 3, "input_size": (3, 20, 24)}  # type: ignore[assignment]
+    batch = {"image": torch.arange(N * 1_440).view(N, 3, 20, 24).remainder(256).byte(), "label": torch.arange(N) % 10}
+    verdict = judged(model, batch, "label", declared(model), stored={"image": "image"})
+    assert verdict.accepted and verdict.misfits == () and verdict.way is not None
+    (x,), named = functions(verdict.way.code())[0](batch)
+    assert torch.allclose(x, (batch["image"] / 255 - 0.5) / 0.2, atol=1e-5) and not named
+
+
 def test_a_batch_of_one_breaks_batch_normalisation_alone() -> None:
     """torch's own behaviour: Expected more than 1 value per channel when training."""
     for layer, breaks in ((nn.BatchNorm1d(4), True), (nn.LayerNorm(4), False)):
@@ -413,10 +424,11 @@ def test_a_batch_of_one_breaks_batch_normalisation_alone() -> None:
 
 
 def test_a_mask_goes_with_its_picture() -> None:
-    """Our promise: the loss runs with the target that the cure gives."""
+    """Our promise: the loss runs with the target that the cure gives. Seen: the mask was told to be too small for the output."""
     model, batch = odd_sides(Draw(FRESH))
     verdict = ask(model, batch)
     assert verdict.way is not None
+    assert [m.field for m in verdict.misfits if m.field == TARGET] == []
     adapt, target = functions(verdict.way.code())
     given, named = adapt(batch)
     loss = nn.functional.cross_entropy(model(*given, **named), target(batch))

@@ -486,6 +486,8 @@ def _without_classes(bench: Bench) -> str:
         return f", but {escaped(label)} is a quantity: pass label= with a field of classes, such as its binned values, or use a plain shuffle"
     if named not in (None, FILE_NAME, FOLDER):
         return f" and none were found: pass label={escaped(named)!r} if that is the class"
+    if named == FOLDER:
+        return ": folders are taken for groups of samples; if they are the classes, pass a Dataset that returns them as labels"
     kinds = ("category", "boolean", "number")
     able = [escaped(f.name) for f in bench.source.fields if f.kind in kinds and not f.shape and f.name != label]
     return f" and none were found: pass label= with a field that holds them{f' (of {listed(able)})' if able else ''}"

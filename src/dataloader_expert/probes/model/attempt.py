@@ -53,6 +53,8 @@ class Attempt:
         has samples."""
         self.drawn = drawn
         """The fields of a batch that is made from its description whose range that does not tell; None of one that is real."""
+        self.stored: frozenset[str] = frozenset()
+        """The fields of pictures and sound whose scale is that of their files, of which the user has chosen none."""
         self.stopped = False
         """Whether the time was over before all changes of the batch were tried."""
         self.limited = False

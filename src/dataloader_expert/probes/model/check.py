@@ -141,9 +141,10 @@ class ModelCheck(Probe):
         except Exception:  # of the user's collate function or dataset: other probes tell
             return verdict
         other = self.judged(bench, model, batch, said, len(chosen))
-        if not verdict.accepted:  # one batch does not tell the range of ids
-            fields = {m.field for m in verdict.misfits if m.code in OF_RANGES}
-            again = other.way is not None and {m.field for m in other.misfits if m.code in OF_RANGES} >= fields
+        # one batch does not tell the range of ids and labels
+        fields = {m.field for m in verdict.misfits if m.code in OF_RANGES}
+        again = other.way is not None and {m.field for m in other.misfits if m.code in OF_RANGES} >= fields
+        if not verdict.accepted or (fields and again):
             return other if again else verdict
         known = {(m.code, m.field) for m in verdict.misfits}
         where = f" (in a batch of samples {', '.join(map(str, far[:4]))})"

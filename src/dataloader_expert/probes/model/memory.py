@@ -23,7 +23,7 @@ from dataloader_expert.probes.model.fitting import (
     straightened,
 )
 from dataloader_expert.probes.model.sizes import chosen_size, host_limit
-from dataloader_expert.probes.model.spec import from_json, leaves, listed
+from dataloader_expert.probes.model.spec import Tree, from_json, leaves, listed
 from dataloader_expert.probes.model.trials import Setup, Trial, without_devices
 from dataloader_expert.probes.system.branches import Branches
 from dataloader_expert.probes.system.environment import ENVIRONMENT
@@ -91,7 +91,7 @@ class ModelMemory(Probe):
             devices = bench.facts.value(ENVIRONMENT, {"devices": []})["devices"] if self.device != "cpu" else []
             spec = {"spec": bench.facts.value(SPEC), "call": "\n".join(call)}
             tree = from_json(spec["spec"])
-            unknown = [name for name, leaf in leaves(tree) if None in leaf.shape]
+            unknown = unsized(tree, bench.facts.value(MODEL)["inputs"])
             if unknown:
                 why = f"how the first dimension of {', '.join(unknown)} follows from the batch size is not known"
                 yield Unknown("memory.device_peak_bytes", why)
@@ -103,6 +103,11 @@ class ModelMemory(Probe):
         finally:
             for branch in branches.values():
                 branch.close()
+
+
+def unsized(tree: Tree, fed: list[str] | None) -> list[str]:
+    """The fields without a size for each batch size, of those that the model is fed (None: of all)."""
+    return [name for name, leaf in leaves(tree) if None in leaf.shape and (fed is None or name in fed)]
 
 
 class CannotTry(Exception):

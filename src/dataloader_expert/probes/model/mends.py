@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from dataloader_expert.probes.model.padding_id import ends
 from dataloader_expert.probes.model.resizing import SMOOTH, resized
 from dataloader_expert.probes.model.unsigned import countable, is_unsigned
 from dataloader_expert.probes.model.ways import takes_ids
@@ -422,14 +423,18 @@ def of_ids(x: Any, want: Wants, looked_up: Lookup | None = None) -> Iterator[Men
     if least < 0:
         says = f"ids of {IGNORE}{IGNORED_IDS}" if x[x < 0].unique().tolist() == [IGNORE] else f"{ids}{NEGATIVE}"
         yield Mend("out-of-range-ids", "below", says, "torch.where({x} < 0, 0, {x})")
+    lengths = ends(x) if x.ndim == 2 else None
     for n in want.tables if looked_up is None else (looked_up.rows,):
-        if least >= 1 and most == n:
+        unknown = 0 if looked_up is None else looked_up.unknown
+        if lengths is not None and most == int(x[:, -1].mode().values) >= n > int(x[x != most].max()):
+            says = f"padding of {most}, where the model knows 0 to {n - 1}: pad with an id it knows, or make its table larger"
+            yield Mend("out-of-range-ids", "ids", says, f"torch.where({{x}} == {most}, {unknown}, {{x}})")
+        elif least >= 1 and most == n:
             yield Mend("out-of-range-ids", "ids", f"{ids}, where the model knows 0 to {n - 1}", "{x} - 1")
         elif most >= n:
             says = (
                 f"{ids}, where the model knows 0 to {n - 1}; make its table larger, or send unknown ids to one it knows"
             )
-            unknown = 0 if looked_up is None else looked_up.unknown
             yield Mend("out-of-range-ids", "ids", says, f"torch.where({{x}} < {n}, {{x}}, {unknown})")
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from dataloader_expert.probes.batch_parts import flat, samples_in
 from dataloader_expert.probes.model.attempt import WHOLE_S, Attempt
 from dataloader_expert.probes.model.boxes import as_corners
-from dataloader_expert.probes.model.calling import called, cut, evaluated, ran
+from dataloader_expert.probes.model.calling import called, cut, evaluated, ran, reach
 from dataloader_expert.probes.model.mended_ways import (
     OF_ORDER,
     by_length,
@@ -73,7 +73,8 @@ def prepare(attempt: Attempt, stored: Mapping[str, str]) -> None:
     every = [[as_stored(attempt, way, stored, turned) for way in attempt.ways] for turned in LAYOUTS]
     runs = (made for made in every if any(way.mends and attempt.fails(way) is None for way in made))
     made = next(runs, every[0])
-    attempt.ways = made if any(way.mends for way in made) else attempt.ways
+    if any(way.mends for way in made):
+        attempt.ways, attempt.stored = made, frozenset(stored)
 
 
 LAYOUTS = ("{x}", "{x}.transpose(1, 2)", "{x}[..., 0]")
@@ -122,10 +123,11 @@ def in_training(attempt: Attempt, verdict: Verdict) -> Verdict:
         attempt.model.eval()  # as the calls before and after it are; the model was made for this check alone
     if split is not None:
         return replace(further(attempt, split), error=in_short(said[0]))
-    if (cured := as_corners(attempt, verdict.way)) is not None:
+    error = next((e for e in said if OF_TARGET.search(str(e))), max(said, key=reach))
+    corners = (made for way in (verdict.way, *others) if (made := as_corners(attempt, way)) is not None)
+    if (cured := next(corners, None)) is not None:
         way, misfit = cured
-        return replace(verdict, way=way, misfits=(*verdict.misfits, misfit), error=verdict.error or in_short(said[0]))
-    error = next((e for e in said if OF_TARGET.search(str(e))), said[0])
+        return replace(verdict, way=way, misfits=(*verdict.misfits, misfit), error=verdict.error or in_short(error))
     of_labels = OF_TARGET.search(str(error)) is not None
     code = "label-out-of-range" if of_labels else "model-raises"
     says = f"the model takes the batch in evaluation mode, and raises in training mode: {in_short(error)}"

@@ -151,7 +151,7 @@ def values(attempt: Attempt, way: Way) -> tuple[Way, list[Misfit], str | None]:
         says += f" {low:.3g} to {high:.3g}"
         other = way.mended(name, known) if known else way
         if attempt.fails(other) is None:
-            return other, [Misfit(SCALE, name, says)], None
+            return other, [] if name in attempt.stored else [Misfit(SCALE, name, says)], None
     return way, [], None
 
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from dataloader_expert.probes.batch_parts import flat
 from dataloader_expert.probes.model.calling import evaluated
-from dataloader_expert.probes.model.mends import Misfit, is_fake, of_classes, of_masks, of_target
-from dataloader_expert.probes.model.resizing import of_pixels
+from dataloader_expert.probes.model.mends import Misfit, black_and_white, is_fake, of_classes, of_masks, of_target
+from dataloader_expert.probes.model.resizing import OF_SIZE, of_pixels
 from dataloader_expert.probes.model.ways import TARGET, Way, accessors, wrapped
 
 
@@ -78,6 +78,9 @@ def _of_loss(way: Way, out: Any, batch: Any) -> tuple[Way, list[Misfit], str | N
     of_one = y.ndim == 3 or (y.ndim == 4 and (main.shape[1] == y.shape[1] or y.shape[1] == 1))
     if main.ndim == 4 and of_one and y.shape[-2:] != main.shape[2:]:
         return _dense_target(way, main, y, batch)
+    if main.ndim == 4 and of_one and main.shape[1] == 1 and y.is_floating_point() and black_and_white(y):
+        says = "masks of 0 and 255, where binary cross-entropy takes 0 and 1"
+        return way.mended(TARGET, "({x} / 255)"), [Misfit("value-range-mismatch", TARGET, says)], None
     if main.ndim == 4 and main.shape[1] > 1 and y.ndim == 3 and not y.is_floating_point():
         return _dense_classes(way, main, y, batch)
     if main.ndim not in (1, 2):
@@ -88,8 +91,8 @@ def _of_loss(way: Way, out: Any, batch: Any) -> tuple[Way, list[Misfit], str | N
             return way, [], None
         says = f"several labels a sample, of dtype {str(y.dtype).removeprefix('torch.')}, where binary cross-entropy takes float32"
         return way.mended(TARGET, "{x}.float()"), [Misfit("dtype-mismatch", TARGET, says)], None
-    if refused_by_loss(main, y) is None:
-        return way, [], None
+    if refused_by_loss(main, y) is None or (len(y) > 1 and y.unique().tolist() == [0]):
+        return way, [], None  # what is 0 in every sample stands for no label, as in training without labels
     for mend in of_target(y, classes):
         if refused_by_loss(main, evaluated(wrapped(way.aim, (mend.expression,)), batch)) is None:
             says = f"{mend.says} (the output is [B{''.join(f', {d}' for d in main.shape[1:])}])"
@@ -138,7 +141,16 @@ def _dense_target(way: Way, main: Any, y: Any, batch: Any) -> tuple[Way, list[Mi
     resize = of_pixels(height, width, y)
     mended = way.mended(TARGET, resize)
     fits = evaluated(wrapped(str(way.aim), (resize,)), batch).shape[-2:] == main.shape[2:]
+    if fits and of_resized(way, y, batch):
+        return mended, [], None
     return mended if fits else way, [Misfit("shape-mismatch", TARGET, says, cured=fits)], None
+
+
+def of_resized(way: Way, y: Any, batch: Any) -> bool:
+    """Whether a mask is as large as a picture that the cure resizes: it is no misfit of its own, and is resized with it."""
+    where = accessors(batch)
+    resized = [where[name] for name, mends in way.mends.items() if name in where and any(map(OF_SIZE.search, mends))]
+    return any(getattr(evaluated(x, batch), "shape", ())[-2:] == y.shape[-2:] for x in resized)
 
 
 def main_output(out: Any, target: str) -> Any:

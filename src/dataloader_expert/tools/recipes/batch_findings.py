@@ -80,17 +80,13 @@ def of_one(facts: Facts, size: int) -> Iterator[Finding]:
         text = "the batch size is 1, which the model refuses in training mode (batch normalisation)"
         fix = "use batches of at least two samples, or layers that normalise each sample separately, such as GroupNorm"
         yield finding("last-batch-breaks-model", "error", text, model, fix)
-    if samples is None or not trained or trained <= size or trained % size != 1:
+    if samples is None or not trained or trained <= size or trained % size != 1 or drops_last(facts):
         return
     if model is not None and model.value["call"] and not model.value["breaks_on_one"]:
         return
     text = f"{trained} training samples leave a last batch of one at batch size {size}"
     fix = "drop_last=True for training: batch normalisation raises on a batch of one"
-    broken = (
-        model is not None
-        and model.value["breaks_on_one"]
-        and not facts.value(PRESENT, {"drop_last": True})["drop_last"]
-    )
+    broken = model is not None and model.value["breaks_on_one"] and facts.find(PRESENT) is not None
     if broken:
         text += ", which the model refuses in training mode (batch normalisation)"
         fix = "drop_last=True for training, or another batch size"

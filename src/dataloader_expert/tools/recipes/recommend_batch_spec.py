@@ -20,7 +20,7 @@ from dataloader_expert.advice.models import APPLY, CALL_RAISES, REJECTS, WARNED,
 from dataloader_expert.advice.normalization import normalization_advice
 from dataloader_expert.advice.workers import batch_bytes, host_bytes, host_parts, worker_advice
 from dataloader_expert.checks.base import SPLITS
-from dataloader_expert.conclusions import number
+from dataloader_expert.conclusions import Finding, number
 from dataloader_expert.facts import Facts, Unknown, in_bytes
 from dataloader_expert.probes.base import Probe
 from dataloader_expert.probes.data.layout import STREAM, Layout
@@ -198,14 +198,10 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
             )
         ]
     )
-    return Conclusion(
-        fields,
-        " ".join(filter(None, (unanswered(request, measured), summary(facts, size, why, memory, bound)))),
-        advice,
-        steps,
-        unknowns,
-        findings(request.batch_size, facts, size),
-    )
+    found = findings(request.batch_size, facts, size)
+    said = summary(facts, size, why, memory, bound, found)
+    said = " ".join(filter(None, (unanswered(request, measured), said)))
+    return Conclusion(fields, said, advice, steps, unknowns, found)
 
 
 def model_line(facts: Facts) -> ModelCheckLine:
@@ -299,11 +295,16 @@ def code(request: Request, facts: Facts, settings: dict[str, dict[str, Any]]) ->
     return loader_code(request, facts, dict(settings["train"]), split=split)
 
 
-def summary(facts: Facts, size: int, why: str, memory: int | None, bound: dict[str, Any]) -> str:
+def summary(facts: Facts, size: int, why: str, memory: int | None, bound: dict[str, Any], found: list[Finding]) -> str:
     held = f", {in_bytes(memory)} per batch" if memory is not None else ""
     spec = f"Batch size {size} ({why}){held}. The maximum is {bound['value']:,}, limited by {bound['limited_by']}."
     none_fits = next((in_a_sentence(found) for found in too_large(facts)), "")
-    return " ".join(filter(None, (uncollated(facts), verdict(facts), none_fits or spec)))
+    apart = uncollated(facts)
+    errors = (f for f in found if f.severity == "error" and not (apart and f.code == "not-collatable"))
+    error = next(map(in_a_sentence, errors), "")
+    of_model = verdict(facts)
+    of_batch = (of_model, error) if any(f.severity == "error" for f in refusing(facts)) else (error, of_model)
+    return " ".join(filter(None, (apart, *of_batch, none_fits or spec)))
 
 
 def uncollated(facts: Facts) -> str:
@@ -319,7 +320,9 @@ def unanswered(request: Request, measured: Measured) -> str:
     """What was asked and has no answer, and why: silence would read as consent."""
     said = []
     if request.input is None and measured.facts.find(BATCH) is None:
-        said.append(f"No batch was made: {why_not(measured, BatchLook.name, 'no time was left: raise budget_s')}.")
+        made = measured.facts.find(MODEL) is not None  # it was fed a batch of other samples
+        what = "Some batches cannot be made" if made else "No batch was made"
+        said.append(f"{what}: {why_not(measured, BatchLook.name, 'no time was left: raise budget_s')}.")
     if request.model is not None and measured.facts.find(MODEL) is None:
         said.append(f"The model was not checked: {not_tried(measured)}; {OWN_CALL}.")
     return " ".join(said)
