@@ -22,6 +22,8 @@ ASIDE: frozenset[str] = frozenset()
 """Files of the folder that hold no samples, such as other tables."""
 SAMPLES = 0
 LABEL: str | None = None
+WITHHELD: frozenset[str] = frozenset()
+"""Labels and masks, which a whole split may lack."""
 SPLIT: str | None = None
 GROUP: str | None = None
 CONTENT: tuple[str, ...] = ()
@@ -45,7 +47,8 @@ class Seen:
     samples: int = 0
     unreadable: list[str] = field(default_factory=list)
     forms: dict[str, set[str]] = field(default_factory=dict)
-    having: Counter[str] = field(default_factory=Counter)
+    sizes: Counter[str | None] = field(default_factory=Counter)
+    having: dict[str, Counter[str | None]] = field(default_factory=dict)
     not_finite: list[str] = field(default_factory=list)
     splits: dict[bytes, set[str]] = field(default_factory=dict)
     groups: dict[str, set[str]] = field(default_factory=dict)
@@ -110,10 +113,11 @@ def look(found: Seen, path: Path, sample: dict[str, Any]) -> None:
     where = f"sample {found.samples} ({path})"
     found.samples += 1
     split = split_of(path, sample)
+    found.sizes[split] += 1
     digest = hashlib.blake2b(digest_size=16)
     even = True  # of one value throughout, such as silence, or a phrase: equal, but no copy
     for name, value in sorted(sample.items()):
-        found.having[name] += 1
+        found.having.setdefault(name, Counter())[split] += 1
         if value is None:
             continue
         first: Any = 0  # where the first value is: of an image, its first pixel
@@ -152,7 +156,11 @@ def test_no_sample_is_lost() -> None:
 
 def test_samples_have_one_form() -> None:
     mixed = {name: sorted(forms) for name, forms in seen().forms.items() if len(forms) > 1}
-    few = {n: k for n, k in seen().having.items() if k < seen().samples}
+    few = {
+        n: having.total()
+        for n, having in seen().having.items()
+        if any(having[split] < size for split, size in seen().sizes.items() if n not in WITHHELD or having[split])
+    }
     assert not mixed, f"fields of several dtypes or numbers of axes: {mixed}"
     assert not few, f"fields that only some samples have: {few}"
 
