@@ -70,7 +70,8 @@ SILENT: dict[str, Data] = {
     "numbers on their own": table(rng.uniform(0, 100, (N, 4)).round(1)),
     "rare marks": flags((rng.random((N, 4)) < 0.02).astype(int)),
     "hardly any but 0 and 1, and large numbers in a few rows": table(
-        np.stack([np.where(FEW, 90 + AT, 0), rng.random(N) < 0.4, rng.random(N) < 0.06], 1).astype(int), ["area", "full", "half"]
+        np.stack([np.where(FEW, 90 + AT, 0), rng.random(N) < 0.4, rng.random(N) < 0.06], 1).astype(int),
+        ["area", "full", "half"],
     ),
     "a total with a tip now and then": table(
         COUNTS, ["a", "b", "c"], total=COUNTS.sum(1) + np.where(rng.random(N) < 0.2, 5, 0)

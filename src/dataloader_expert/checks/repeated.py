@@ -24,6 +24,8 @@ SAMPLES = 0
 LABEL: str | None = None
 WITHHELD: frozenset[str] = frozenset()
 """Labels and masks, which a whole split may lack."""
+OPTIONAL: frozenset[str] = frozenset()
+"""Members of objects, which need not have all of them."""
 SPLIT: str | None = None
 GROUP: str | None = None
 CONTENT: tuple[str, ...] = ()
@@ -159,7 +161,8 @@ def test_samples_have_one_form() -> None:
     few = {
         n: having.total()
         for n, having in seen().having.items()
-        if any(having[split] < size for split, size in seen().sizes.items() if n not in WITHHELD or having[split])
+        if n not in OPTIONAL
+        and any(having[split] < size for split, size in seen().sizes.items() if n not in WITHHELD or having[split])
     }
     assert not mixed, f"fields of several dtypes or numbers of axes: {mixed}"
     assert not few, f"fields that only some samples have: {few}"

@@ -36,9 +36,13 @@ def test_labels_withheld_from_a_split_are_not_missing(tmp_path: Path) -> None:
 
 
 def test_lines_of_json_are_read_whatever_their_suffix(tmp_path: Path) -> None:
-    """Seen: tests for lines of JSON in train.json found no sample. A key that a few lines lack is still told."""
+    """Seen: tests for lines of JSON in train.json found no sample. A key that a few lines lack is still told,
+    one that some objects lack is not."""
     for split in ("train", "val"):
-        rows = [{"text": f"{split} sentence number {i}", "label": i % 2} for i in range(60)]
+        rows = [
+            {"text": f"{split} sentence number {i}", "label": i % 2, "meta": {"n": i} | ({"order": i} if i % 3 else {})}
+            for i in range(60)
+        ]
         if split == "val":
             del rows[3]["label"]
         (tmp_path / f"{split}.json").write_text("".join(json.dumps(row) + "\n" for row in rows))
