@@ -36,14 +36,15 @@ def test_labels_withheld_from_a_split_are_not_missing(tmp_path: Path) -> None:
 
 
 def test_lines_of_json_are_read_whatever_their_suffix(tmp_path: Path) -> None:
-    """Seen: tests for lines of JSON in train.json found no sample. A key that a few lines lack is still told,
-    one that some objects lack is not."""
-    for split in ("train", "val"):
+    """Seen: tests for lines of JSON in train.json found no sample, and took objects without a key for another form. Our promise: a file
+    that lacks a key is told."""
+    for split in ("train", "val", "test"):
         rows = [
-            {"text": f"{split} sentence number {i}", "label": i % 2, "meta": {"n": i} | ({"order": i} if i % 3 else {})}
-            for i in range(60)
+            {"text": f"{split} sentence number {i}", "label": i % 2, "meta": {"n": f"{split} {i}"}} for i in range(60)
         ]
-        if split == "val":
-            del rows[3]["label"]
+        for i, row in enumerate(rows):
+            row |= {} if split == "test" else {"source": "web"}
+            row["meta"] |= {"order": i + 100 * len(split)} if i % 3 else {}
+        del rows[3]["label"], rows[8]["text"]
         (tmp_path / f"{split}.json").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    assert _run(written(bench_of(tmp_path)), 20, None) == ["test_samples_have_one_form"]
+        assert _run(written(bench_of(tmp_path)), 20, None) == ["test_samples_have_one_form"] * (split == "test")

@@ -122,7 +122,6 @@ def written(bench: Bench) -> str:
     recurring = any(f.code == "group-leakage" and f.severity == "info" for f in bench.findings)
     whole = Path(bench.ref.name.rpartition(":")[0] or bench.ref.name).resolve()
     own = {Path(unit.file).suffix.lower() for unit in source.units[:64]} - {""}  # .json may hold lines, .txt a table
-    members = tuple(f"{name}." for name in getattr(source, "members", ()))
     named: dict[str, Any] = {
         "SUFFIXES": tuple(sorted({s for s, k in SUFFIXES.items() if k == kind} | own)),
         "ASIDE": frozenset(_beside(source)),
@@ -131,7 +130,7 @@ def written(bench: Bench) -> str:
         "WITHHELD": frozenset(
             {source.label, *context.withheld, *(f.name for f in context.fields if f.kind == "mask")} - {None}
         ),
-        "OPTIONAL": frozenset(f.name for f in context.fields if members and f.name.startswith(members)),
+        "OBJECTS": kind in ("json", "jsonl"),
         "SPLIT": taken.get("split"),
         "GROUP": None if recurring else taken.get("group"),
         "CONTENT": tuple(content_fields(context)),
@@ -156,7 +155,7 @@ def written(bench: Bench) -> str:
         head
         + literals(named)
         + "\n\n"
-        + sources_of((*readers, *parts, repeated.look, *tests), reader, "MEMBERS" in named)
+        + sources_of((*readers, *parts, repeated.look, repeated.lacking, *tests), reader, "MEMBERS" in named)
     )
 
 
