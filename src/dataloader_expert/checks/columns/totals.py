@@ -165,9 +165,8 @@ def totals_of(numbers: Any, called: list[list[str]]) -> Iterator[Total]:
         for at in np.flatnonzero(likely).tolist():
             k, far = None if at == 0 else others[at - 1], off[:, at]
             room = _room(far, near[[*of, *([] if k is None else [k])]])
-            keep = (
-                far <= room
-            )  # rows far off would themselves vary enough, beside columns that are 0 or nearly so in all others
+            # rows far off would themselves vary enough, beside columns that are 0 or nearly so in all others
+            keep = far <= room
             share = float(keep.mean())
             if share < USUAL:
                 continue
