@@ -35,6 +35,11 @@ def market(late: dict[int, int], days: Any = TRADED, shut: int = 0) -> Data:
 
 SPEAKS: dict[str, tuple[Data, str, str]] = {
     "only years at one institution": (dated(np.where(SITE == 2, FIRST, DAYS)), "missing-values", "warning"),
+    "one year at one site of several": (
+        dated(np.where(SITE == 2, np.datetime64("2017-01-01"), DAYS), "site"),
+        "missing-values",
+        "warning",
+    ),
     "a share whose days are those after": (market({3: 1}), "scale-drift", "warning"),
     "a share whose days are those before": (market({1: -1}), "scale-drift", "warning"),
 }
@@ -43,6 +48,10 @@ SILENT: dict[str, Data] = {
     "only years everywhere": dated(FIRST),
     "only years of one kind of things": dated(np.where(SITE == 2, FIRST, DAYS), "genus"),
     "years here and there": dated(np.where(rng.random(N) < 0.1, FIRST, DAYS)),
+    "a file for each day, of which one is 1 January": dated(np.datetime64("2024-01-01") + SITE, "site"),
+    "the hours of 1 January at one site": dated(
+        np.where(SITE == 2, np.datetime64("2024-01-01T00") + np.arange(N) % 24, DAYS.astype("M8[h]")), "site"
+    ),
     "one market": market({}),
     "a share that is not traded every day": market({}, shut=30),
     "shares of another market": market({3: -1, 4: -1}),

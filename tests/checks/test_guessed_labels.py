@@ -51,6 +51,22 @@ def test_the_last_word_of_a_text_that_tells_a_guessed_label(label: str, severity
 
 
 @pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (
+            guessed({"x": np.arange(400), "remark": ["yes", "no", "No", "later"] * 100}, "remark"),
+            "remark has one value",
+        ),
+        (Data({"x": np.arange(400), "answer": ["yes", "no", "No", "later"] * 100}, "answer"), "one label"),
+    ],
+    ids=["guessed", "named"],
+)
+def test_spellings_in_a_guessed_label_are_those_of_a_field(data: Data, said: str) -> None:
+    """Seen: "one label in several spellings" of the remarks in the last column of a survey."""
+    assert told("classes", data, "label-twins").message == f"{said} in several spellings: 'No', 'no'"
+
+
+@pytest.mark.parametrize(
     ("field", "label", "named"),
     [
         ("deferral_reason", "deferral", True),

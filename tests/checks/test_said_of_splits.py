@@ -38,6 +38,13 @@ def test_what_a_split_lacks_is_told_of_it() -> None:
     assert found["missing-values"].message == "tannin is missing in 100 of 400 samples (25.0%), all of test"
 
 
+def test_a_value_in_thousands_is_some() -> None:
+    """Seen: "missing in 1 of 26115 samples (0.0%)"."""
+    values = np.random.default_rng(4).normal(0, 1, 2400)
+    found = judged("statistics", Data({"tannin": values, "x": values[::-1]}, nulls={"tannin": [True] + [False] * 2399}))
+    assert found["missing-values"].message.endswith("is missing in 1 of 2400 samples (< 0.1%)")
+
+
 def test_texts_of_a_split_are_told_of_it() -> None:
     texts = [f"{'<p>' * (s == 'test')}a text of the {i}th kind{'</p>' * (s == 'test')}" for i, s in enumerate(SPLITS)]
     assert (

@@ -22,6 +22,10 @@ ASIDE: frozenset[str] = frozenset()
 """Files of the folder that hold no samples, such as other tables."""
 SAMPLES = 0
 LABEL: str | None = None
+WITHHELD: frozenset[str] = frozenset()
+"""Labels and masks, which a whole split may lack."""
+OBJECTS = False
+"""Whether samples are objects of JSON: one that lacks a key has no value, as a blank cell of a table; a file that lacks it is odd."""
 SPLIT: str | None = None
 GROUP: str | None = None
 CONTENT: tuple[str, ...] = ()
@@ -45,7 +49,9 @@ class Seen:
     samples: int = 0
     unreadable: list[str] = field(default_factory=list)
     forms: dict[str, set[str]] = field(default_factory=dict)
-    having: Counter[str] = field(default_factory=Counter)
+    sizes: Counter[str | None] = field(default_factory=Counter)
+    having: dict[str, Counter[str | None]] = field(default_factory=dict)
+    within: dict[str, set[Path]] = field(default_factory=dict)
     not_finite: list[str] = field(default_factory=list)
     splits: dict[bytes, set[str]] = field(default_factory=dict)
     groups: dict[str, set[str]] = field(default_factory=dict)
@@ -110,10 +116,12 @@ def look(found: Seen, path: Path, sample: dict[str, Any]) -> None:
     where = f"sample {found.samples} ({path})"
     found.samples += 1
     split = split_of(path, sample)
+    found.sizes[split] += 1
     digest = hashlib.blake2b(digest_size=16)
     even = True  # of one value throughout, such as silence, or a phrase: equal, but no copy
     for name, value in sorted(sample.items()):
-        found.having[name] += 1
+        found.having.setdefault(name, Counter())[split] += 1
+        found.within.setdefault(name, set()).add(path)
         if value is None:
             continue
         first: Any = 0  # where the first value is: of an image, its first pixel
@@ -135,7 +143,7 @@ def look(found: Seen, path: Path, sample: dict[str, Any]) -> None:
             found.splits.setdefault(digest.digest(), set()).add(split)
         if GROUP is not None and sample.get(GROUP) is not None:
             found.groups.setdefault(str(sample[GROUP]), set()).add(split)
-    label = sample.get(LABEL, path.parent.name if LABEL == "label" else None) if LABEL else None
+    label = sample.get(LABEL, path.parent.name if LABEL == "label" and not OBJECTS else None) if LABEL else None
     if label is not None:
         found.classes.setdefault(split, Counter())[getattr(label, "item", lambda: label)()] += 1
 
@@ -150,9 +158,20 @@ def test_no_sample_is_lost() -> None:
     assert MOST or samples == SAMPLES, f"there are {samples} samples; there were {SAMPLES} when the data were checked"
 
 
+def lacking(name: str, having: Counter[str | None]) -> bool:
+    """Whether samples lack a field that most of them have, and should."""
+    if 2 * having.total() < seen().samples:
+        return False
+    if OBJECTS:
+        every = set().union(*seen().within.values())
+        return name not in WITHHELD and seen().within[name] < every
+    sizes = seen().sizes
+    return any(having[split] < size for split, size in sizes.items() if name not in WITHHELD or having[split])
+
+
 def test_samples_have_one_form() -> None:
     mixed = {name: sorted(forms) for name, forms in seen().forms.items() if len(forms) > 1}
-    few = {n: k for n, k in seen().having.items() if k < seen().samples}
+    few = {name: having.total() for name, having in seen().having.items() if lacking(name, having)}
     assert not mixed, f"fields of several dtypes or numbers of axes: {mixed}"
     assert not few, f"fields that only some samples have: {few}"
 

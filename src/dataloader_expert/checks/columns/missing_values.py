@@ -15,6 +15,8 @@ NAN_PLACES = Quantity("nan_places", "samples", "samples whose field is NaN, infi
 MISSING_IN = Quantity("missing_in_split", "", "the split that has all samples without a value, in words")
 NEARLY_ALL = 0.99
 """Share of samples without a value beyond which the others are odd, and not these."""
+LOW = 0.001
+"""The share below which one is said to be less than that, and not rounded to none."""
 PARTS = {"split", "fold", "partition"}
 """Words in the names of what says to which part of the data a sample belongs."""
 BEFORE = {"reply", "parent", "previous", "prev", "predecessor", "replaces", "supersedes", "quoted"}
@@ -33,6 +35,7 @@ def judge_missing(facts: Facts, context: Context) -> Iterable[Finding]:
     for fact in facts.all(MISSING):
         name, seen = fact.at["field"], fact.evidence.seen or 1
         places = facts.value(NAN_PLACES, [], field=name, code="missing")
+        share = "< 0.1%" if fact.value < LOW * seen else f"{fact.value / seen:.1%}"
         mostly = 2 * fact.value <= seen
         if (
             not fact.value
@@ -71,7 +74,7 @@ def judge_missing(facts: Facts, context: Context) -> Iterable[Finding]:
             yield finding(
                 "missing-values",
                 "info",
-                f"{name} is missing in {fact.value} of {seen} samples ({fact.value / seen:.1%}), depending on {escaped(by)}: only samples "
+                f"{name} is missing in {fact.value} of {seen} samples ({share}), depending on {escaped(by)}: only samples "
                 f"with {escaped(has)} have it",
                 [fact, kind],
                 f"leave {name} out: whether it is missing gives the label away"
@@ -89,7 +92,7 @@ def judge_missing(facts: Facts, context: Context) -> Iterable[Finding]:
             yield finding(
                 "missing-values",
                 "info" if said or few or first or over or one else "warning",
-                f"{name} is missing in {fact.value} of {seen} samples ({fact.value / seen:.1%})"
+                f"{name} is missing in {fact.value} of {seen} samples ({share})"
                 + (_of_others(name, context) if few else str(facts.value(MISSING_IN, "", field=name))),
                 fact,
                 "mask missing labels in the loss, or count them as negative"

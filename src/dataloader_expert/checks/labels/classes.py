@@ -345,10 +345,11 @@ class Classes(Check):
                 n,
             )
         for names in twins(counts):
+            one = f"{escaped(self.context.label)} has one value" if self.context.guessed else "one label"
             yield finding(
                 "label-twins",
                 "warning",
-                f"one label in several spellings: {spelt(names)}",
+                f"{one} in several spellings: {spelt(names)}",
                 all_,
                 "use one spelling",
                 places(sorted(names, key=lambda name: (counts[name], name))[:-1]),  # the commonest is the right one

@@ -121,13 +121,16 @@ def written(bench: Bench) -> str:
     taken = {r["role"]: r["field"] for r in bench.facts.value(ROLES, [])}
     recurring = any(f.code == "group-leakage" and f.severity == "info" for f in bench.findings)
     whole = Path(bench.ref.name.rpartition(":")[0] or bench.ref.name).resolve()
-    named_so = kind in ("text", "token-bin")  # kinds that a suffix does not tell
-    own = {Path(unit.file).suffix.lower() for unit in source.units[:64] if named_so} - {""}
+    own = {Path(unit.file).suffix.lower() for unit in source.units[:64]} - {""}  # .json may hold lines, .txt a table
     named: dict[str, Any] = {
         "SUFFIXES": tuple(sorted({s for s, k in SUFFIXES.items() if k == kind} | own)),
         "ASIDE": frozenset(_beside(source)),
         "SAMPLES": source.samples,
         "LABEL": source.label,
+        "WITHHELD": frozenset(
+            {source.label, *context.withheld, *(f.name for f in context.fields if f.kind == "mask")} - {None}
+        ),
+        "OBJECTS": kind in ("json", "jsonl"),
         "SPLIT": taken.get("split"),
         "GROUP": None if recurring else taken.get("group"),
         "CONTENT": tuple(content_fields(context)),
@@ -152,7 +155,7 @@ def written(bench: Bench) -> str:
         head
         + literals(named)
         + "\n\n"
-        + sources_of((*readers, *parts, repeated.look, *tests), reader, "MEMBERS" in named)
+        + sources_of((*readers, *parts, repeated.look, repeated.lacking, *tests), reader, "MEMBERS" in named)
     )
 
 

@@ -191,25 +191,25 @@ def verdict(
 
 LEAKS = ("splits-overlap", "splits-near-overlap", "group-leakage", "time-leakage", "label-leaked-by-field")
 """Codes of what makes scores too good, the surest first. A warning of these fails nothing, and yet nobody should train on such data unawares."""
-COPIES, FEWEST_COPIED = ("splits-overlap", "splits-near-overlap"), 1000
-"""Codes of samples in two splits: one in so many of the smallest split changes no score."""
+COPIES = ("splits-overlap", "splits-near-overlap")
+"""Codes of samples in two splits."""
 
 
 def leaked(found: tuple[Finding, ...], smallest: int) -> str:
     """What the verdict adds where samples of other splits or the label leak into what a model sees; empty if nothing does, and where
-    copies are hardly any of the ``smallest`` split's samples."""
+    copies change a score by less than its standard error on the ``smallest`` split, 1 / (2 sqrt(n))."""
     told = [
         f
         for code in LEAKS
         for f in found
         if f.code == code
         and f.severity != "info"
-        and not (code in COPIES and f.severity == "warning" and f.count * FEWEST_COPIED <= smallest)
+        and not (code in COPIES and f.severity == "warning" and (2 * f.count) ** 2 <= smallest)
     ]
     if not told:
         return ""
     more = f" (and {len(told) - 1} more)" if len(told) > 1 else ""
-    return f", but with a leak that makes scores too good{more}: {told[0].message.rstrip('.')}"
+    return f", but with a leak that may make scores too good{more}: {told[0].message.rstrip('.')}"
 
 
 def undecided(facts: Facts, read: str) -> str:
