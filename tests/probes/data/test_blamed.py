@@ -29,9 +29,9 @@ class Volumes(torch.utils.data.Dataset):
 """
 
 
-@pytest.mark.parametrize(("share", "looked_at"), [(0.0, 1), (1.0, 20)], ids=["no time", "time"])
+@pytest.mark.parametrize(("seconds", "looked_at"), [(0.0, 1), (60.0, 20)], ids=["no time", "time"])
 def test_checks_are_not_blamed_on_a_sample_and_end_in_time(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, share: float, looked_at: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds: float, looked_at: int
 ) -> None:
     """Seen: "no result within 28 s at sample 266", an error, of a sample of 25 MB that is read in 0.05 s: all checks over the first samples
     took the rest, after the time for them had ended."""
@@ -47,6 +47,6 @@ def test_checks_are_not_blamed_on_a_sample_and_end_in_time(
     monkeypatch.setattr(own_samples, "watch", noting)
     (tmp_path / "volumes.py").write_text(CODE)
     ref = SourceRef(f"{tmp_path}/volumes.py:Volumes", (str(tmp_path),), code=True)
-    bench = Bench(open_source(ref, []), ref, 0, time.monotonic() + 60, told.append, lambda message, part: None)
-    assert [*Scan(share=share, near=False).measure(bench)]
+    bench = Bench(open_source(ref, []), ref, 0, time.monotonic() + seconds, told.append, lambda message, part: None)
+    assert [*Scan(near=False).measure(bench)]
     assert looked == [-1] * looked_at

@@ -223,10 +223,13 @@ def _begun(
     checks = new_checks(context)
     # what was read is checked even if reading took all of its time: half of what is left for others goes to it
     enough = None if until is None else max(until, time.monotonic() + 0.5 * bench.left())
+    longest = 0.0
     for count, block in enumerate(waiting):
-        if enough is not None and count and time.monotonic() > enough:
+        begun = time.monotonic()
+        if enough is not None and count and begun + longest > enough:
             break
         watch([block], active(checks))
+        longest = max(longest, time.monotonic() - begun)
     return checks
 
 
