@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from pathlib import Path
+from typing import Any
 
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.probes.base import Bench
@@ -39,7 +40,7 @@ def test_lines_of_json_are_read_whatever_their_suffix(tmp_path: Path) -> None:
     """Seen: tests for lines of JSON in train.json found no sample, and took objects without a key for another form. Our promise: a file
     that lacks a key is told."""
     for split in ("train", "val", "test"):
-        rows = [
+        rows: list[dict[str, Any]] = [
             {"text": f"{split} sentence number {i}", "label": i % 2, "meta": {"n": f"{split} {i}"}} for i in range(60)
         ]
         for i, row in enumerate(rows):
