@@ -14,7 +14,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from dataloader_expert.checks.base import MIXED_UNITS, SPLIT_STATISTICS
+from dataloader_expert.checks.common.per_sample import LEAST as FEWEST_SAMPLES
 from dataloader_expert.checks.common.per_sample import telling, written
+from dataloader_expert.checks.duplicates.shared_steps import SEPARATE
 from dataloader_expert.checks.splits.between import APART, LEAST, SURE, pairs_of, running
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.errors import escaped
@@ -59,7 +61,7 @@ def prepared(
             continue
         channels = dict.fromkeys(f.at.get("channel") for f in facts.all(SPLIT_STATISTICS, field=name))
         if {"red", "green", "blue"} <= set(channels):
-            yield from _swapped(name, facts)
+            yield from swapped_channels(name, facts)
         channel = next(iter(channels))
         for one, two in pairs_of(
             [f for f in facts.all(SPLIT_STATISTICS, field=name) if f.at.get("channel") == channel]
@@ -128,7 +130,8 @@ def unlike_samples(facts: Facts, done: set[str]) -> Iterable[tuple[str, Finding]
     """Findings on fields whose samples are apart in one of their own measures, the most telling one."""
     for name in dict.fromkeys(str(f.at["field"]) for f in facts.all(OWN)):
         for one, two in pairs_of(facts.all(OWN, field=name)) if name not in done else ():
-            of = telling(one.value, two.value)
+            few = any(_separate(facts, f.at["split"]) < FEWEST_SAMPLES for f in (one, two))
+            of = None if few else telling(one.value, two.value)
             ways = written(one.value), written(two.value)
             if of is None and None not in ways and ways[0] != ways[1]:
                 text = f"nearly all texts of {escaped(name)} are written {ways[0]} in {one.at['split']}, {ways[1]} in {two.at['split']}"
@@ -152,6 +155,12 @@ def unlike_samples(facts: Facts, done: set[str]) -> Iterable[tuple[str, Finding]
                 ),
             )
             break
+
+
+def _separate(facts: Facts, split: Any) -> float:
+    """How many samples of a split tell of it each by itself: all but windows with steps in common, which are of a few stretches of time."""
+    known = facts.find(SEPARATE, split=split)
+    return math.inf if known is None else float(known.value)
 
 
 def _renumbered(name: str, text: str, facts: list[Fact], other: Fact) -> Finding:
@@ -229,7 +238,7 @@ def _proportional(one: float, two: float) -> bool:
     return one * two > 0 and 1 / ALIKE <= one / two <= ALIKE
 
 
-def _swapped(name: str, facts: Facts) -> Iterable[tuple[tuple[str, str], Finding]]:
+def swapped_channels(name: str, facts: Facts) -> Iterable[tuple[tuple[str, str], Finding]]:
     """Findings on splits whose channels are in reverse order."""
     by_split: dict[str, dict[str, Fact]] = {}
     for fact in facts.all(SPLIT_STATISTICS, field=name):
