@@ -15,7 +15,7 @@ from typing import Any
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.common.fingerprint import mix
 from dataloader_expert.checks.common.places import Files
-from dataloader_expert.checks.common.windows import windows_of
+from dataloader_expert.checks.common.windows import SEPARATE, windows_of
 from dataloader_expert.conclusions import MAX_PLACES, Finding, Severity, finding
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
@@ -23,11 +23,6 @@ from dataloader_expert.sources.base import Block
 
 SHARED = Quantity(
     "shared_steps", "samples", "windows of a split that hold steps of a training window at another place, with places"
-)
-SEPARATE = Quantity(
-    "separate_windows",
-    "windows",
-    "windows without a step in common that would hold as many different steps as those of a split",
 )
 ROW, LEAST_STEPS, VARIED = 8, 16, 0.5
 """Steps that are compared together, those of a window at least, and the least share of them that differ from all others."""

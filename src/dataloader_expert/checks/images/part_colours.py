@@ -10,11 +10,10 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from dataloader_expert.checks.base import Context
+from dataloader_expert.checks.common.channel_means import SWAPPED, swapped_by_means
 from dataloader_expert.checks.common.cohorts import SPLIT, DrawnImages, only_there, told_of
 from dataloader_expert.checks.common.picture_hashes import looks
 from dataloader_expert.checks.common.rows_kept import Named, in_order, places
-from dataloader_expert.checks.images.recoloured import SWAPPED
-from dataloader_expert.checks.splits.preparation import swapped_channels
 from dataloader_expert.conclusions import Finding, finding, number, verb
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
@@ -105,7 +104,7 @@ class PartColours(DrawnImages):
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
         found = sorted(facts.all(COLOURS), key=lambda fact: int(fact.value["count"]))
-        if facts.find(SWAPPED, field=self.name, kind=SPLIT) or any(swapped_channels(self.name, facts)):
+        if facts.find(SWAPPED, field=self.name, kind=SPLIT) or any(swapped_by_means(self.name, facts)):
             found = [fact for fact in found if fact.at["odd"] != "swapped"]  # all of the split are, which is told
         told = set[str | None]()
         for fact in found:

@@ -11,20 +11,15 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
+from dataloader_expert.checks.common.channel_means import SWAPPED, swapped_by_means
 from dataloader_expert.checks.common.cohorts import SPLIT, DrawnImages, told_of
 from dataloader_expert.checks.common.picture_hashes import looks
 from dataloader_expert.checks.common.rows_kept import places
-from dataloader_expert.checks.splits.preparation import swapped_channels
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.errors import escaped
-from dataloader_expert.facts import Fact, Facts, Quantity
+from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.sources.base import Block
 
-SWAPPED = Quantity(
-    "red_and_blue_swapped",
-    "images",
-    "images of cohorts whose colours match the others only with red and blue swapped",
-)
 KEPT, LEAST = 4_000, 30
 """The most images whose pixels are kept, and the fewest of a cohort."""
 EVERY, LEVELS = 4, 6
@@ -67,7 +62,7 @@ class Recoloured(DrawnImages):
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for fact in facts.all(SWAPPED):
-            if fact.at["kind"] == SPLIT and any(swapped_channels(self.name, facts)):
+            if fact.at["kind"] == SPLIT and any(swapped_by_means(self.name, facts)):
                 continue  # where the means of channels tell it as well, drift does
             v, where = fact.value, told_of(str(fact.at["kind"]), fact.value["of"])
             text = f"red and blue seem to be swapped in {escaped(self.name)} {where}: the colours match those of the others only after "
