@@ -100,6 +100,21 @@ def test_boxes_that_are_all_written_otherwise_are_told(change: Callable[[Sides],
     assert found.severity == "error" and reading in found.message and "all seem to be written" in found.message
 
 
+@pytest.mark.parametrize("change", [two_corners, of_centre])
+def test_a_split_that_is_written_otherwise_is_told_though_it_has_most_images(change: Callable[[Sides], Sides]) -> None:
+    """Seen: training's boxes were corners and validation's were not, and boxes were said to extend beyond their images, to be clipped."""
+    boxes = [change(own) if i < 0.75 * IMAGES else own for i, own in enumerate(drawn())]
+    [misread] = [f for f in told(boxes) if f.severity == "error"]
+    assert "written differently from the others" in misread.message
+    assert {place["sample"] for place in misread.where} <= set(range(int(0.75 * IMAGES)))
+
+
+def test_many_boxes_that_nobody_clipped_are_not_written_otherwise() -> None:
+    rng = np.random.default_rng(8)
+    boxes = [own + rng.choice([-1, 1], (len(own), 1)) * np.array([[30.0, 20, 30, 20]]) for own in drawn(edge=0.7)]
+    assert {f.severity for f in told(boxes)} == {"warning"}
+
+
 def test_boxes_on_another_scale_are_told_as_such() -> None:
     """Seen: boxes from 0 to 1000, of which it was said that each of them extends beyond its image, as if it were to be clipped."""
     (other,) = told([13 * sides + 90 for sides in drawn()])

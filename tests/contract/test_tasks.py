@@ -6,6 +6,10 @@ from typing import Any
 
 import pytest
 
+from dataloader_expert.facts import Fact, Facts
+from dataloader_expert.probes.base import evidence
+from dataloader_expert.probes.data.layout import FIELDS, LABEL, MODALITY
+from dataloader_expert.tools.recipes.characterize_dataset import task_of as told_of
 from dataloader_expert.tools.recipes.tasks import unlabelled
 
 IMAGE = ("image", "image", "uint8", [None, None, 3])
@@ -58,6 +62,18 @@ def test_a_task_is_told_by_its_fields(task: str) -> None:
 
 def task_of(*fields: Any) -> str:
     return unlabelled("image", [dict(zip(("name", "kind", "dtype", "shape"), f, strict=True)) for f in fields]).name
+
+
+@pytest.mark.parametrize(("dtype", "task"), [("str", "array data without labels"), ("float32", "array regression")])
+def test_texts_without_classes_are_no_target_of_regression(dtype: str, task: str) -> None:
+    """Seen: a Dataset of images and masks, the last item of whose samples is their name, was called regression."""
+    fields = [
+        {"name": n, "kind": k, "dtype": t, "shape": s}
+        for n, k, t, s in (("x", "array", "float32", [3, 8, 8]), ("y", "category", dtype, []))
+    ]
+    values = {MODALITY: "array", LABEL: {"name": "y", "how": "guessed: the last item of a sample"}, FIELDS: fields}
+    facts = Facts(tuple(Fact(of, value, evidence("declared", "a test")) for of, value in values.items()))
+    assert told_of(facts, None).name == task
 
 
 def test_targets_are_known_by_their_names() -> None:

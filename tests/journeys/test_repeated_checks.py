@@ -156,6 +156,25 @@ def test_your_own_dataset_is_read_by_its_name(asker: Asker, tmp_path: Path) -> N
     assert {n for n, passed in outcomes(report.code, folder).items() if not passed} == {"test_no_nan_or_infinity"}
 
 
+@pytest.mark.parametrize(("name", "arguments"), [("both", {}), ("Mine", {"split": ["train", "val"]})])
+def test_splits_of_your_own_dataset_are_read(
+    name: str, arguments: dict[str, Any], asker: Asker, tmp_path: Path
+) -> None:
+    """Seen: of a function that returns datasets by split, no file was handed over, as its tests failed what had passed."""
+    (tmp_path / "mine.py").write_text(
+        "import torch\n\n\nclass Mine(torch.utils.data.Dataset):\n    def __init__(self, split):\n        self.first = 0 if split == 'train' else 15\n\n"
+        "    def __len__(self):\n        return 20\n\n    def __getitem__(self, i):\n"
+        "        return torch.arange(3.0) + 7.5 * (self.first + i), i % 2\n\n\n"
+        "def both():\n    return {split: Mine(split) for split in ('train', 'val')}\n",
+        encoding="utf-8",
+    )
+    report: Any = asker.ask("check_quality", f"{tmp_path / 'mine.py'}:{name}", str(tmp_path), source_args=arguments)
+    assert report.code is not None, report.unknowns
+    folder = tmp_path / "run"
+    folder.mkdir()
+    assert {n for n, passed in outcomes(report.code, folder).items() if not passed} == {"test_splits_share_no_sample"}
+
+
 @pytest.mark.parametrize("tool", ["check_quality", "recommend_batch_spec", "suggest_sampler"])
 def test_no_name_of_the_data_becomes_code(
     tool: str, asker: Asker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -90,6 +90,16 @@ def test_other_tools_take_the_training_split_with_its_loader(code: Path) -> None
     assert '"value": 200' in told
 
 
+def test_the_label_of_a_dataset_is_a_category_though_it_is_a_number(code: Path) -> None:
+    """Seen: checks of labels and content left out every Dataset that numbers its classes."""
+    code.write_text(CODE + "\nclass Named(Swatches):\n    def __getitem__(self, i):\n        return self.x[i], i % 3\n")
+    ref = SourceRef(f"{code}:Named", (str(code.parent),), code=True, args={"split": "train"})
+    source = Reference.open(Listing(Path(), ref.roots), ref)
+    assert isinstance(source, Reference)
+    source.describe(source.decode(source.units[0], None))
+    assert {f.name: f.kind for f in source.fields}["1"] == "category"
+
+
 def test_a_loader_of_a_stream_without_a_length_is_read(code: Path) -> None:
     """Seen: bool() of such a loader asks for its length, and none was read at all."""
     told = told_by(code, "loader_of_a_stream", {}, [{"probe": "layout"}, {"probe": "scan"}])

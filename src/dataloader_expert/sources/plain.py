@@ -57,8 +57,10 @@ DEPTH = 0
 """How deep in an HDF5 file the groups are that are a sample each; 0: none are."""
 PATHS: tuple[str, ...] = ()
 MODULE, NAME = "", ""
-ARGUMENTS: dict[str, Any] = {}
-"""What a reference to a Dataset names; defined above the functions that read it."""
+CALLS: dict[str, dict[str, Any]] = {}
+SPLIT: str | None = None
+"""What a reference to a Dataset names, the arguments of each call by split, and where the split is put if there are several; defined above the
+functions that read it."""
 
 
 def read_image(path: Path) -> Iterator[Sample]:
@@ -548,10 +550,13 @@ def read_dataset(path: Path) -> Iterator[Sample]:
     plain_object = not isinstance(named, type) and hasattr(
         named, "__getitem__" if hasattr(named, "__len__") else "__iter__"
     )
-    made = named if plain_object else named(**ARGUMENTS)
-    dataset = made.dataset if hasattr(made, "batch_sampler") else made
-    for i in range(len(dataset)):
-        yield {name: value.numpy() if hasattr(value, "numpy") else value for name, value in items_of(dataset[i])}
+    for split, arguments in CALLS.items():
+        made = named if plain_object else named(**arguments)
+        for key, part in (made if isinstance(made, dict) else {split: made}).items():
+            dataset = part.dataset if hasattr(part, "batch_sampler") else part
+            for i in range(len(dataset)):
+                sample = {n: value.numpy() if hasattr(value, "numpy") else value for n, value in items_of(dataset[i])}
+                yield sample if SPLIT is None else sample | {SPLIT: key}
 
 
 READERS: dict[str, tuple[Callable[[Path], Iterator[Sample]], str]] = {

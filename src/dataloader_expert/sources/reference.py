@@ -13,6 +13,7 @@ import sys
 import traceback
 import types
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -196,6 +197,7 @@ class Reference(Source):
         classes = getattr(dataset_of(self.training_part), "classes", None)
         if isinstance(classes, list | tuple) and all(isinstance(c, str) for c in classes):
             self.classes = tuple(classes)
+        self.fields = tuple(replace(f, kind="category") if f.name == self.label else f for f in self.fields)
         self.modality = modality_of(self.fields, self.label)
 
     def read(self, unit: Unit) -> Any:

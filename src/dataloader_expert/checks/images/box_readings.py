@@ -113,8 +113,9 @@ class Boxes:
         return replace(self, sides=(whole - self.sides)[:, [2, 3, 0, 1]])
 
 
-def misread(boxes: Boxes) -> Iterator[tuple[Reading, Any]]:
-    """The readings on which several images agree, each with its images' indices; no box may be without area."""
+def misread(boxes: Boxes, most: float = MOST) -> Iterator[tuple[Reading, Any]]:
+    """The readings on which several images agree, each with its images' indices; no box may be without area. ``most``: the largest share of
+    images that may lie outside: where the format says how boxes are read, those that lie inside need not be the most."""
     import numpy as np
 
     while boxes.outside.any():
@@ -122,7 +123,7 @@ def misread(boxes: Boxes) -> Iterator[tuple[Reading, Any]]:
         odd = np.isin(boxes.image, beyond)
         usual = _logs(boxes.sides[~odd], boxes.sizes[~odd])
         usual = usual[np.isfinite(usual).all(1)]
-        if not SEVERAL <= len(beyond) <= MOST * len(np.unique(boxes.image)) or not len(usual):
+        if not SEVERAL <= len(beyond) <= most * len(np.unique(boxes.image)) or not len(usual):
             return
         found = _agreed(boxes.take(odd), usual, float(boxes.outside.mean()))
         if found is None:

@@ -159,7 +159,7 @@ def judged(boxes: Any, sizes: Any, samples: Any, corners: bool = False, least: f
     with_area = box_readings.Boxes(sides, placed, sizes, samples, out, slack).take(~flat)
     others = list(box_readings.misread(with_area))
     if not others and declared and out.mean() > UNCLEAR:
-        others = box_readings.all_misread(with_area)
+        others = box_readings.all_misread(with_area) or list(box_readings.misread(with_area, most=1.0))
     for _, images in others:
         out = out & ~np.isin(samples, images)
     if out.mean() > UNCLEAR and not declared:  # an unknown unit or format

@@ -23,6 +23,7 @@ from dataloader_expert.sources.layout import SPLITS
 from dataloader_expert.sources.magic import SUFFIXES
 from dataloader_expert.sources.placed import project_root
 from dataloader_expert.sources.plain import READERS
+from dataloader_expert.sources.split_datasets import called_for_each
 
 REPEATED = Quantity(
     "repeated_checks",
@@ -143,7 +144,10 @@ def written(bench: Bench) -> str:
         root = project_root(whole)
         named["PATHS"] = (str(whole.parent), str(root))
         named["MODULE"] = ".".join(whole.relative_to(root).with_suffix("").parts)
-        named["NAME"], named["ARGUMENTS"] = bench.ref.name.rpartition(":")[2], dict(bench.ref.args)
+        named["NAME"] = bench.ref.name.rpartition(":")[2]
+        named["CALLS"] = called_for_each(bench.ref.args) or {"": dict(bench.ref.args)}
+        fields = {f.name for f in source.fields}
+        named["SPLIT"] = next(n for n in ("split", "its split") if n not in fields) if source.splits else None
         readers: list[Any] = [items_of, reader]
     else:
         constants, readers = reading(source, reader)

@@ -203,7 +203,10 @@ def task_of(facts: Facts, classes: Classes | None) -> Task:
             name=f"{kind}classification",
             how=f"{number(classes.count, 'class')}; label field '{label['name']}', {label['how']}",
         )
-    if label["name"] is not None:
+    texts = {f["name"] for f in facts.value(FIELDS, []) if f["dtype"] == "str"}  # the names of samples, say
+    if label["name"] in texts:
+        label = {"how": f"field '{label['name']}' holds texts, but no classes"}
+    elif label["name"] is not None:
         return Task(name=f"{modality} regression", how=f"label field '{label['name']}' has no classes; {label['how']}")
     return unlabelled(modality, facts.value(FIELDS, []), label)
 
