@@ -174,21 +174,3 @@ def test_a_prediction_is_no_surer_than_the_cores_are_free() -> None:
     (mean, low, high), told = idle.told(Setting(0, 0), 170.0), busy.told(Setting(0, 0), 170.0)
     assert told == pytest.approx((mean, low / 10, high * 10))
     assert busy.gain(Setting(0, 0), 170.0) == idle.gain(Setting(0, 0), 170.0)  # the search goes on as it would
-
-
-def test_blocks_without_workers_tell_what_samples_cost() -> None:
-    """Seen: single samples were read while others kept the cores busy, and no workers were tried beside none, which ran 2.7 times as fast
-    as predicted. Our promise: what is predicted of others goes with it, and blocks that were as predicted change nothing."""
-    waits = [(0.004, 0.002), (0.002, 0.004)] * 4
-    for samples in ([(0.0113, 0.0)] * 8, waits):
-        read, alone = Belief(samples, 32, 2, collate_s=0.03, epoch=3200), Setting(0, 0)
-        before = read.predicted(Setting(2)) / read.predicted(alone)
-        timed = 2.7 * read.predicted(alone)
-        read.observe(alone, [timed], 10.0)
-        assert read.predicted(alone) == pytest.approx(timed, rel=0.05)
-        assert read.predicted(Setting(2)) / timed == pytest.approx(before, rel=0.1)
-        assert read.gain(Setting(2), timed) > 0.3
-        same = Belief(samples, 32, 2, collate_s=0.03, epoch=3200)
-        expected = same.predicted(Setting(2))
-        same.observe(alone, [same.predicted(alone)])
-        assert same.predicted(Setting(2)) == pytest.approx(expected)

@@ -129,16 +129,6 @@ class Belief:
     def correct(self, setting: Setting, rates: list[float]) -> None:
         """What the blocks of a setting are known to have delivered by now."""
         self.seen[setting], self._weights = rates, None
-        if not setting.workers:
-            self._scaled(self.predicted(setting) / self.level(setting))
-
-    def _scaled(self, times: float) -> None:
-        """Takes samples and batches to cost so many times what single ones did, as blocks without workers show: they are the same work
-        in the same process, and many more samples."""
-        self.samples = [(c * times, w * times) for c, w in self.samples]
-        self.cpu, self.waits, self.collate_s = self.cpu * times, self.waits * times, self.collate_s * times
-        self._weights = None
-        self._steady.clear()
 
     def luck(self, samples: float) -> float:
         """Standard deviation of the logarithm of a rate over so many samples, from how uneven they are."""
