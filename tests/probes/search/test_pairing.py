@@ -158,15 +158,6 @@ def test_the_better_bet_is_taken_where_time_holds_no_proof() -> None:
     assert not Paired([3.0, 3.0]).probable(1.0)  # nor are two, against all blocks
 
 
-def test_a_model_that_excludes_a_loss_needs_one_pair_that_agrees() -> None:
-    """Our promise: what should be faster and looks faster is advised, however few pairs there was time for."""
-    assert Paired([1.7], noise=Noise(0.3, 4)).probable(1.6, surely=True)
-    assert Paired([0.9, 8.0], noise=Noise(0.8, 4)).probable(3.0, surely=True)
-    assert not Paired([1.02], noise=Noise(0.3, 4)).probable(1.6, surely=True)  # it looks no faster
-    assert not Paired([1.7], noise=Noise(0.3, 4)).probable(1.01, surely=True)  # nothing makes it faster
-    assert not Paired([]).probable(1.6, surely=True)
-
-
 def test_pairs_that_may_as_well_be_a_loss_make_no_gain_probable() -> None:
     """Seen: "persistent_workers=True is probably 1.08 times as fast (95 % 0.76 to 1.53)", on a busy machine."""
     assert not Paired([0.9, 1.28], noise=Noise(0.2, 4)).probable(1.3)

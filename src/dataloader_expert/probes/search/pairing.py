@@ -96,12 +96,12 @@ class Paired:
         """Whether a gain is seen but not proved."""
         return not self.shown and bool(self.ratios) and self.mean > self.worth
 
-    def probable(self, expected: float, surely: bool = False) -> bool:
+    def probable(self, expected: float) -> bool:
         """Whether a gain that is not proved is the better bet: one worth a change by the pairs, of which nine in ten such are gains, and as
-        ``expected`` from all else that is known. ``surely``: that excludes a loss by itself, and one pair that agrees is enough."""
-        if not self.ratios or min(self.mean, expected) < self.worth:
+        ``expected`` from all else that is known."""
+        if len(self.ratios) < LEAST_PAIRS or min(self.mean, expected) < self.worth:
             return False
-        return surely or (len(self.ratios) >= LEAST_PAIRS and interval(self.ratios, T80, noise=self.noise)[1] >= 1)
+        return interval(self.ratios, T80, noise=self.noise)[1] >= 1
 
     def settled(self, pairs: int, room: bool) -> bool:
         """Whether no further pair is needed: the gain is proved, or the planned pairs are done and no gain is seen but

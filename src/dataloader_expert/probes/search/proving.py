@@ -1,7 +1,6 @@
 """Which setting is recommended: alternating blocks of those still in contention, then pairs of the winner and the present
 setting, fresh ones as time allows. A gain is claimed only if pairs prove it. A winner whose gain is not proved is recommended as
-probable if both the pairs and the cost model, which has seen every block, expect one that is worth a change, and the pairs or the model
-exclude a loss."""
+probable if both the pairs and the cost model, which has seen every block, expect one that is worth a change."""
 
 from __future__ import annotations
 
@@ -170,9 +169,7 @@ def _checked(settings: Settings, proof: Proof) -> Iterator[Observation]:
             yield Unknown(f"throughput at {settings.words(best)}", why)
     proof.looked = proof.found
     keeps_order = best.in_order or not now.in_order  # repeatability is given up only for a gain that is proved
-    belief = settings.ledger.belief
-    surely = belief.told(best, belief.predicted(now))[1] >= 1  # the low end of 90 %
-    if not (keeps_order and proof.found.probable(_expected(settings, proof), surely)):
+    if not (keeps_order and proof.found.probable(_expected(settings, proof))):
         proof.best, proof.found = now, Paired()
 
 
