@@ -111,9 +111,6 @@ SOUND: dict[str, Data] = {
         mark=GAP, passed=list(np.where(GAP + rng.normal(0, 1, N) > 1, "yes", "no"))
     ),
     "prices that wander": table(by="stock", day=DAY.astype(float), price=walks(1), volume=walks(2)),
-    "noisy numbers that drift, at one site the other way": table(
-        charge=3000 - DAY + rng.normal(0, 60, N), damp=np.where(SITE == 4, DAY, 300 - DAY) + rng.normal(0, 60, N)
-    ),
     "heating in the north, cooling in the south": table(
         by="region", outside=AIR, energy=AIR * np.array([-3.0, -2.2, -1.5, -0.9, -0.2, 1.2])[SITE] + rng.normal(0, 3, N)
     ),

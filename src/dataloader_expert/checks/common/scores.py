@@ -7,8 +7,6 @@ from typing import Any
 
 FEWEST = 10
 """The fewest rows with both numbers of which a correlation says anything."""
-ALIKE = 2.0
-"""The standard errors from which on rows at some distance are alike."""
 DECIMALS, ROUNDED, MOSTLY = 6, 0.51, 0.95
 """The most decimals of a rounded number, by how much of the last one it may differ, and the share of numbers that show it."""
 RATINGS = {"rating", "ratings", "rate", "stars", "star", "score", "grade", "overall"}
@@ -58,26 +56,9 @@ def by_group(x: Any, y: Any, which: Any) -> list[float]:
 
 
 def worth(x: Any, y: Any) -> float:
-    """How many rows drawn by themselves would tell as much of the correlation: Bartlett's formula, over the distances at which rows of both
-    are still alike. Of two numbers that drift throughout, hardly any."""
-    import numpy as np
-
-    there = np.isfinite(x) & np.isfinite(y)
-    n = int(there.sum())
-    if n < FEWEST:
-        return float(n)
-    of = np.stack([_with_itself(x[there]), _with_itself(y[there])])
-    unlike = np.flatnonzero(of.min(0) <= ALIKE / math.sqrt(n))
-    return float(n / (1 + 2 * of[:, 1 : unlike[0] if len(unlike) else n].prod(0).sum()))
-
-
-def _with_itself(x: Any) -> Any:
-    """The autocorrelation at each distance from 0 on."""
-    import numpy as np
-
-    x, size = x - x.mean(), 1 << (2 * len(x)).bit_length()
-    sums = np.fft.irfft(np.abs(np.fft.rfft(x, size)) ** 2, size)[: len(x)]
-    return sums / sums[0] if sums[0] > 0 else np.zeros(len(x))
+    """How many rows drawn by themselves would tell as much of the correlation (Bartlett's formula, by the neighbours alone)."""
+    alike = correlation(x[1:], x[:-1]) * correlation(y[1:], y[:-1])
+    return len(x) * (1 - alike) / (1 + alike) if 0 < alike < 1 else float(len(x))
 
 
 def nearness(x: Any) -> float:
