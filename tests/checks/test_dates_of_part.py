@@ -49,9 +49,6 @@ SILENT: dict[str, Data] = {
     "only years of one kind of things": dated(np.where(SITE == 2, FIRST, DAYS), "genus"),
     "years here and there": dated(np.where(rng.random(N) < 0.1, FIRST, DAYS)),
     "a file for each day, of which one is 1 January": dated(np.datetime64("2024-01-01") + SITE, "site"),
-    "the hours of 1 January at one site": dated(
-        np.where(SITE == 2, np.datetime64("2024-01-01T00") + np.arange(N) % 24, DAYS.astype("M8[h]")), "site"
-    ),
     "one market": market({}),
     "a share that is not traded every day": market({}, shut=30),
     "shares of another market": market({3: -1, 4: -1}),

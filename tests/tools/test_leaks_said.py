@@ -29,12 +29,14 @@ def found(code: str, severity: Severity = "warning") -> Finding:
 )
 def test_a_warning_of_a_leak_stands_beside_the_verdict(findings: tuple[Finding, ...], said: str) -> None:
     """Seen: passed was true, and whoever read no further took data for sound whose test split training had seen."""
-    assert leaked(findings, 30) == said
+    assert leaked(findings, 1000) == said
 
 
 def test_a_copy_among_thousands_changes_no_score() -> None:
     """Seen: of two near duplicates among 2,400 sentences it was said that they make scores too good."""
-    assert leaked((found("splits-near-overlap"),), 36) == ""
+    assert leaked((found("splits-near-overlap"),), 3000) == ""
     assert leaked((found("label-leaked-by-field"),), 3000) != ""
-    assert leaked((found("splits-near-overlap"),), 35) != ""  # of a small split they are many, however large the others
+    assert (
+        leaked((found("splits-near-overlap"),), 300) != ""
+    )  # of a small split they are many, however large the others
     assert leaked((found("splits-overlap", "error"),), 3000) != ""

@@ -23,9 +23,9 @@ ASIDE: frozenset[str] = frozenset()
 SAMPLES = 0
 LABEL: str | None = None
 WITHHELD: frozenset[str] = frozenset()
-"""Labels and masks, which a whole split may lack."""
+"""Labels and masks: a split may have none of them."""
 OBJECTS = False
-"""Whether samples are objects of JSON: one that lacks a key has no value, as a blank cell of a table; a file that lacks it is odd."""
+"""Whether samples are JSON objects: an absent key is a missing value, unless a whole file lacks it."""
 SPLIT: str | None = None
 GROUP: str | None = None
 CONTENT: tuple[str, ...] = ()
@@ -49,9 +49,8 @@ class Seen:
     samples: int = 0
     unreadable: list[str] = field(default_factory=list)
     forms: dict[str, set[str]] = field(default_factory=dict)
-    sizes: Counter[str | None] = field(default_factory=Counter)
-    having: dict[str, Counter[str | None]] = field(default_factory=dict)
-    within: dict[str, set[Path]] = field(default_factory=dict)
+    names: Counter[tuple[str | None, Path | None, tuple[str, ...]]] = field(default_factory=Counter)
+    """Samples by their split, their file if they are objects, and their fields."""
     not_finite: list[str] = field(default_factory=list)
     splits: dict[bytes, set[str]] = field(default_factory=dict)
     groups: dict[str, set[str]] = field(default_factory=dict)
@@ -116,12 +115,10 @@ def look(found: Seen, path: Path, sample: dict[str, Any]) -> None:
     where = f"sample {found.samples} ({path})"
     found.samples += 1
     split = split_of(path, sample)
-    found.sizes[split] += 1
+    found.names[split, path if OBJECTS else None, tuple(sorted(sample))] += 1
     digest = hashlib.blake2b(digest_size=16)
     even = True  # of one value throughout, such as silence, or a phrase: equal, but no copy
     for name, value in sorted(sample.items()):
-        found.having.setdefault(name, Counter())[split] += 1
-        found.within.setdefault(name, set()).add(path)
         if value is None:
             continue
         first: Any = 0  # where the first value is: of an image, its first pixel
@@ -158,20 +155,27 @@ def test_no_sample_is_lost() -> None:
     assert MOST or samples == SAMPLES, f"there are {samples} samples; there were {SAMPLES} when the data were checked"
 
 
-def lacking(name: str, having: Counter[str | None]) -> bool:
-    """Whether samples lack a field that most of them have, and should."""
-    if 2 * having.total() < seen().samples:
-        return False
-    if OBJECTS:
-        every = set().union(*seen().within.values())
-        return name not in WITHHELD and seen().within[name] < every
-    sizes = seen().sizes
-    return any(having[split] < size for split, size in sizes.items() if name not in WITHHELD or having[split])
+def lacking() -> dict[str, int]:
+    """Fields that are absent where samples should have them, with how many have each. What less than half of the samples have is optional."""
+    sizes: Counter[tuple[str | None, Path | None]] = Counter()
+    having: dict[str, Counter[tuple[str | None, Path | None]]] = {}
+    for (split, path, names), samples in seen().names.items():
+        sizes[split, path] += samples
+        for name in names:
+            having.setdefault(name, Counter())[split, path] += samples
+    few = {}
+    for name, held in having.items():
+        splits = {split for split, _ in held}
+        wanted = [at for at in sizes if name not in WITHHELD or at[0] in splits]
+        absent = any(not held[at] if OBJECTS else held[at] < sizes[at] for at in wanted)
+        if absent and 2 * held.total() >= seen().samples and not (OBJECTS and MOST):  # a few rows of a file tell little
+            few[name] = held.total()
+    return few
 
 
 def test_samples_have_one_form() -> None:
     mixed = {name: sorted(forms) for name, forms in seen().forms.items() if len(forms) > 1}
-    few = {name: having.total() for name, having in seen().having.items() if lacking(name, having)}
+    few = lacking()
     assert not mixed, f"fields of several dtypes or numbers of axes: {mixed}"
     assert not few, f"fields that only some samples have: {few}"
 

@@ -27,8 +27,6 @@ KEPT, CELLS, DATES = 20_000, 1_500_000, 4
 DAY = 86_400.0
 SHIFTS, LEAST = (1, -1, 2, -2, 3, -3), 30
 """The days by which dates may be shifted, and the fewest distinct days of a group."""
-SAME_HOUR = 0.9
-"""The least share of dates without a known day that are at the same time of it."""
 OFF, ON = 0.9, 0.99
 """The most of a group's days that are days of the others, and the least of them once shifted back, and of each other group."""
 
@@ -61,9 +59,9 @@ class DatesOfPart(InParts):
             days = np.floor(np.where(known, rows[f"date {name}"], 0.0) / DAY).astype(np.int64)
             dates = days.astype("M8[D]")
             first = known & (dates == dates.astype("M8[Y]").astype("M8[D]"))
-            others = [g for g in groupings if g.place and not _a_day_each(days, known, g)]
+            others = [g for g in groupings if g.place and not _a_day_each(days, known, first, g)]
             part = part_of(first, known, others, {}, [name])
-            if part is not None and _at_one_hour(rows[f"date {name}"][first]):
+            if part is not None:
                 yield self._fact(FIRST_DAYS, name, part, first, rows, 0)
             for odd, moved, by in self._shifted(days, known, [g for g in groupings if g.name != name]):
                 yield self._fact(SHIFTED_DAYS, name, odd, moved, rows, by)
@@ -109,19 +107,17 @@ class DatesOfPart(InParts):
             yield finding("scale-drift", "warning", text, fact, fix, v["where"], v["count"])
 
 
-def _a_day_each(days: Any, known: Any, g: Grouping) -> bool:
-    """Whether most groups hold the rows of one day, as a file for each day does: one of them may be the first of January."""
+def _a_day_each(days: Any, known: Any, first: Any, g: Grouping) -> bool:
+    """Whether most groups hold a single day each, as one file a day does, and one of them alone that of a first of January."""
     import numpy as np
 
-    own = [np.unique(days[known & (g.which == k)]) for k in range(len(g.texts))]
-    return 2 * sum(len(of) == 1 for of in own) > sum(len(of) > 0 for of in own)
-
-
-def _at_one_hour(moments: Any) -> bool:
-    """Whether nearly all are at one time of day: where this is known, the day is as well."""
-    import numpy as np
-
-    return bool(np.unique(moments % DAY, return_counts=True)[1].max() >= SAME_HOUR * len(moments))
+    if not first.any():
+        return False
+    own = [known & (g.which == k) for k in range(len(g.texts))]
+    single = [bool(of.any()) and len(np.unique(days[of])) == 1 for of in own]
+    there = sum(bool(of.any()) for of in own)
+    on = sum(one and bool(first[of].any()) for one, of in zip(single, own, strict=True))
+    return 2 * sum(single) > there and on <= 1
 
 
 CHECK = DatesOfPart

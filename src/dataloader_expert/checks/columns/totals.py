@@ -151,10 +151,11 @@ def totals_of(numbers: Any, called: list[list[str]]) -> Iterator[Total]:
 
     some = numbers[np.linspace(0, len(numbers) - 1, min(TRIED, len(numbers))).astype(np.int64)]
     near = np.array([nearness(column) for column in numbers.T])
+    spread = np.array([float(np.nanstd(column)) if np.isfinite(column).any() else 0.0 for column in some.T])
     varies = np.array([len(own) and own.min() < own.max() for own in (c[np.isfinite(c)] for c in numbers.T)], bool)
     found: list[tuple[float, int, Total]] = []
     for of in _families(varies, called):
-        sums = some[:, of].sum(1)
+        sums, apart = some[:, of].sum(1), float(np.hypot.reduce(spread[list(of)]))
         there = np.isfinite(sums)
         if there.sum() < LEAST:
             continue
@@ -165,13 +166,8 @@ def totals_of(numbers: Any, called: list[list[str]]) -> Iterator[Total]:
         for at in np.flatnonzero(likely).tolist():
             k, far = None if at == 0 else others[at - 1], off[:, at]
             room = _room(far, near[[*of, *([] if k is None else [k])]])
-            # rows far off would themselves vary enough, beside columns that are 0 or nearly so in all others
-            keep = far <= room
-            share = float(keep.mean())
-            if share < USUAL:
-                continue
-            apart = float(np.hypot.reduce(some[there][keep][:, of].std(0)))
-            if VARIED * room <= apart and (usual or k is not None):
+            share = float((far <= room).mean())
+            if share >= USUAL and VARIED * room <= apart and (usual or k is not None):
                 found.append((share, -len(of), Total(of, k, _rounded(usual, room) if k is None else 0.0, room)))
     told: set[int] = set()
     for _, _, total in sorted(found, key=lambda one: one[:2], reverse=True):

@@ -199,8 +199,8 @@ def _begun(
     context_of: Callable[[Source, int], Context],
     until: float | None,
 ) -> dict[str, Check]:
-    """Determines fields from the first samples, then runs all checks over them: over as many as time allows, for all checks may take far
-    longer over a large sample than reading it."""
+    """Determines fields from the first samples, then runs all checks over them until the next would probably exceed the time: all checks may
+    take far longer over a large sample than reading it."""
     merged = Block(waiting[0].unit, {})
     for name in waiting[0].columns:
         values = [v for b in waiting if name in b.columns for v in b.columns[name].values]
@@ -223,13 +223,14 @@ def _begun(
     checks = new_checks(context)
     # what was read is checked even if reading took all of its time: half of what is left for others goes to it
     enough = None if until is None else max(until, time.monotonic() + 0.5 * bench.left())
-    longest = 0.0
+    last = 0.0
     for count, block in enumerate(waiting):
         begun = time.monotonic()
-        if enough is not None and count and begun + longest > enough:
+        # the first one's time, which goes to imports as well, tells little of the next
+        if enough is not None and count and begun + last * (count > 1) > enough:
             break
         watch([block], active(checks))
-        longest = max(longest, time.monotonic() - begun)
+        last = time.monotonic() - begun
     return checks
 
 

@@ -78,10 +78,8 @@ class Repeating(Probe):
             if failed is not None:
                 break
         if failed is None:
-            why = (
-                f"did not finish in the {seconds:.1f} s left" if seconds >= 0.1 else "were not run, as no time was left"
-            )
-            yield Unknown("code", f"the generated tests {why}, and only code that has run is returned: raise budget_s")
+            why = f"did not finish in the {seconds:.1f} s left" if seconds >= 0.1 else "were not run for lack of time"
+            yield Unknown("code", f"the generated tests {why}, and untested code is not returned: raise budget_s")
             return
         spent = round(time.monotonic() - begun, 3)
         ran = "all of them" if most is None else f"up to {most:,} samples of them"
@@ -122,7 +120,8 @@ def written(bench: Bench) -> str:
     taken = {r["role"]: r["field"] for r in bench.facts.value(ROLES, [])}
     recurring = any(f.code == "group-leakage" and f.severity == "info" for f in bench.findings)
     whole = Path(bench.ref.name.rpartition(":")[0] or bench.ref.name).resolve()
-    own = {Path(unit.file).suffix.lower() for unit in source.units[:64]} - {""}  # .json may hold lines, .txt a table
+    files = {unit.file for unit in source.units} if source.format != "reference" else ()
+    own = {Path(file).suffix.lower() for file in files} - {""}  # .json may hold lines, .txt a table
     named: dict[str, Any] = {
         "SUFFIXES": tuple(sorted({s for s, k in SUFFIXES.items() if k == kind} | own)),
         "ASIDE": frozenset(_beside(source)),

@@ -191,20 +191,20 @@ def verdict(
 
 LEAKS = ("splits-overlap", "splits-near-overlap", "group-leakage", "time-leakage", "label-leaked-by-field")
 """Codes of what makes scores too good, the surest first. A warning of these fails nothing, and yet nobody should train on such data unawares."""
-COPIES = ("splits-overlap", "splits-near-overlap")
-"""Codes of samples in two splits."""
+COPIES, FEWEST_COPIED = ("splits-overlap", "splits-near-overlap"), 1000
+"""Codes of samples in two splits: one in so many of the smallest split changes no score."""
 
 
 def leaked(found: tuple[Finding, ...], smallest: int) -> str:
     """What the verdict adds where samples of other splits or the label leak into what a model sees; empty if nothing does, and where
-    copies change a score by less than its standard error on the ``smallest`` split, 1 / (2 sqrt(n))."""
+    copies are hardly any of the ``smallest`` split's samples."""
     told = [
         f
         for code in LEAKS
         for f in found
         if f.code == code
         and f.severity != "info"
-        and not (code in COPIES and f.severity == "warning" and (2 * f.count) ** 2 <= smallest)
+        and not (code in COPIES and f.severity == "warning" and f.count * FEWEST_COPIED <= smallest)
     ]
     if not told:
         return ""
