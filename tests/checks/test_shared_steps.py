@@ -86,18 +86,3 @@ def test_windows_are_counted_among_those_looked_at(monkeypatch: pytest.MonkeyPat
     found = judged("shared_steps", SPEAKS["at random"][0])["splits-near-overlap"]
     assert found.severity == "warning" and "windows of test that were looked at hold" in found.message
     assert found.evidence[0]["how"] == "sampled"
-
-
-def unlike(stride: int) -> Data:
-    """Windows of a recording that is restless at its end, which is the test."""
-    rng, steps = np.random.default_rng(7), 48 * 40 if stride == 48 else 900
-    x = rng.normal(0, 1, (steps, 3)) * np.where(np.arange(steps) < steps / 2, 1, 1.5)[:, None]
-    cut = range(0, steps - 47, stride)
-    made = np.stack([x[a : a + 48] for a in cut]).astype(np.float32)
-    return Data({"x": made}, splits=["train" if a < steps / 2 else "test" for a in cut], kinds={"x": "array"})
-
-
-def test_overlapping_windows_are_too_few_stretches_to_tell_how_a_split_was_prepared() -> None:
-    """Seen: 377 windows of a forecast's test, each a step after the last, are four stretches of time: by chance these are restless."""
-    assert "preprocessing-differs" not in judged("drift", unlike(1))
-    assert "a sample's std is" in judged("drift", unlike(48))["preprocessing-differs"].message

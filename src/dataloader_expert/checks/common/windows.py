@@ -6,14 +6,8 @@ from collections.abc import Collection
 
 from dataloader_expert.checks.base import Context
 from dataloader_expert.checks.features import Channels
-from dataloader_expert.facts import Quantity
 
 KINDS = ("array", "sequence", "embedding")
-SEPARATE = Quantity(
-    "separate_windows",
-    "windows",
-    "windows without a step in common that would hold as many different steps as those of a split",
-)
 
 
 def windows_of(context: Context, left_out: Collection[str] = ()) -> dict[str, Channels]:

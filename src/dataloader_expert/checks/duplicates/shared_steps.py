@@ -8,14 +8,13 @@ are later in the windows of training, or all earlier if the split comes first: t
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.common.fingerprint import mix
 from dataloader_expert.checks.common.places import Files
-from dataloader_expert.checks.common.windows import SEPARATE, windows_of
+from dataloader_expert.checks.common.windows import windows_of
 from dataloader_expert.conclusions import MAX_PLACES, Finding, Severity, finding
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
@@ -48,8 +47,6 @@ class SharedSteps(Check):
         self.many = self.longest = 0
         """Rows that are kept, and the most steps of a window."""
         self.pruned = False
-        self.windows: Counter[str | None] = Counter()
-        """Windows of each split."""
         self.files = Files()
 
     def applies(self) -> bool:
@@ -67,7 +64,6 @@ class SharedSteps(Check):
             return
         names, codes = self.context.splits_of(block)
         self.splits += [s for s in names if s is not None and s not in self.splits]
-        self.windows.update(dict(zip(names, np.bincount(codes, minlength=len(names)).tolist(), strict=True)))
         known = np.array([-1 if s is None else self.splits.index(s) for s in names], np.int64)[codes]
         indices = block.indices()
         for first, values in self.channels.in_block(block):
@@ -97,7 +93,6 @@ class SharedSteps(Check):
         assert isinstance(other, SharedSteps)
         self.seen += other.seen
         self.files.merge(other.files)
-        self.windows += other.windows
         self.splits += [s for s in other.splits if s not in self.splits]
         place = np.array([self.splits.index(s) for s in other.splits] or [0], np.int64)
         self.parts += [{**part, "split": place[part["split"]]} for part in other.parts]
@@ -110,19 +105,10 @@ class SharedSteps(Check):
     def facts(self) -> Iterable[Fact]:
         import numpy as np
 
-        if not self.parts or self.channels is None:
+        if not self.parts or "train" not in self.splits or self.channels is None:
             return
         self._prune()
-        rows = self.parts[0]
-        for k, split in enumerate(self.splits):
-            own = rows["split"] == k
-            if own.any():
-                separate = self.windows[split] * len(np.unique(rows["row"][own])) / int(own.sum())
-                evidence = self.evidence("sampled" if self.pruned else "counted", self.windows[split])
-                yield Fact(SEPARATE, separate, evidence, {"split": split})
-        if "train" not in self.splits:
-            return
-        train = self.splits.index("train")
+        rows, train = self.parts[0], self.splits.index("train")
         order = np.lexsort((rows["place"], rows["row"]))
         rows = {name: values[order] for name, values in rows.items()}
         of_train = rows["split"] == train

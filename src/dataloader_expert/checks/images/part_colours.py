@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from dataloader_expert.checks.base import Context
-from dataloader_expert.checks.common.channel_means import SWAPPED, swapped_by_means
 from dataloader_expert.checks.common.cohorts import SPLIT, DrawnImages, only_there, told_of
 from dataloader_expert.checks.common.picture_hashes import looks
 from dataloader_expert.checks.common.rows_kept import Named, in_order, places
@@ -104,8 +103,6 @@ class PartColours(DrawnImages):
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
         found = sorted(facts.all(COLOURS), key=lambda fact: int(fact.value["count"]))
-        if facts.find(SWAPPED, field=self.name, kind=SPLIT) or any(swapped_by_means(self.name, facts)):
-            found = [fact for fact in found if fact.at["odd"] != "swapped"]  # all of the split are, which is told
         told = set[str | None]()
         for fact in found:
             v, name, n = fact.value, escaped(self.name), fact.value["count"]

@@ -1,4 +1,4 @@
-"""Images of one split, camera, site, device or shard in which red and blue are swapped, as of a reader that takes BGR for RGB.
+"""Images of one camera, site, device or shard in which red and blue are swapped, as of a reader that takes BGR for RGB.
 
 Pixels are sampled from images that are drawn. Once swapped, the colours of such a cohort are those of the others as nearly as theirs
 are to one another, and as they are hardly any is. Another light or white balance tints a cohort too, sometimes just the other way round:
@@ -11,15 +11,19 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from dataloader_expert.checks.common.channel_means import SWAPPED, swapped_by_means
 from dataloader_expert.checks.common.cohorts import SPLIT, DrawnImages, told_of
 from dataloader_expert.checks.common.picture_hashes import looks
 from dataloader_expert.checks.common.rows_kept import places
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.errors import escaped
-from dataloader_expert.facts import Fact, Facts
+from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.base import Block
 
+SWAPPED = Quantity(
+    "red_and_blue_swapped",
+    "images",
+    "images of cohorts whose colours match the others only with red and blue swapped",
+)
 KEPT, LEAST = 4_000, 30
 """The most images whose pixels are kept, and the fewest of a cohort."""
 EVERY, LEVELS = 4, 6
@@ -52,9 +56,10 @@ class Recoloured(DrawnImages):
         _, rows = self.drawn.all()
         pixels = rows["pixels"].reshape(len(rows["pixels"]), -1, 3)
         for kind, names, whose in self.cohorts.kinds(rows, LEAST):
-            odd = swapped(pixels, whose, len(names))
-            if odd:
-                marked = np.isin(whose, odd)
+            odd = [] if kind == SPLIT else swapped(pixels, whose, len(names))  # splits are compared in drift
+            marked = np.isin(whose, odd)
+            splits = rows[f"cohort {SPLIT}"]
+            if odd and np.isin(splits[marked], splits[~marked]).any():  # else it is a split, which is told there
                 value = {"of": [names[k] for k in odd], "count": int(marked.sum())}
                 value["where"] = places(rows, marked, self.name)
                 yield Fact(SWAPPED, value, self.evidence("sampled", len(pixels)), {"field": self.name, "kind": kind})
@@ -62,8 +67,6 @@ class Recoloured(DrawnImages):
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for fact in facts.all(SWAPPED):
-            if fact.at["kind"] == SPLIT and any(swapped_by_means(self.name, facts)):
-                continue  # where the means of channels tell it as well, drift does
             v, where = fact.value, told_of(str(fact.at["kind"]), fact.value["of"])
             text = f"red and blue seem to be swapped in {escaped(self.name)} {where}: the colours match those of the others only after "
             text += "swapping them back"

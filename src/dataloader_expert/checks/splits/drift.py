@@ -8,13 +8,13 @@ from collections.abc import Iterable
 from typing import Any
 
 from dataloader_expert.checks.base import DEPTH, SPLIT_STATISTICS, Check, Context
-from dataloader_expert.checks.common.between import APART, LEAST, SURE, compared, pairs_of, running
-from dataloader_expert.checks.common.channel_means import CONTRAST
 from dataloader_expert.checks.common.dealt_numbers import name_things
 from dataloader_expert.checks.common.drawn import Drawn
 from dataloader_expert.checks.common.per_sample import KEPT, keep, kept
+from dataloader_expert.checks.splits.between import APART, LEAST, SURE, compared, pairs_of, running
 from dataloader_expert.checks.splits.label_drift import drift_of_labels
 from dataloader_expert.checks.splits.preparation import (
+    CONTRAST,
     FORMS,
     LOOKED,
     OWN,

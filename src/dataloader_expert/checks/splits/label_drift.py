@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterable, Mapping
 
 from dataloader_expert.checks.base import CLASS_COUNTS, EFFECTS, recoded
-from dataloader_expert.checks.common.between import APART, compared, pairs_of
 from dataloader_expert.checks.common.sound_only import sound_only
+from dataloader_expert.checks.splits.between import APART, compared, pairs_of
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts

@@ -14,16 +14,14 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from dataloader_expert.checks.base import MIXED_UNITS, SPLIT_STATISTICS
-from dataloader_expert.checks.common.between import APART, LEAST, SURE, pairs_of, running
-from dataloader_expert.checks.common.channel_means import swapped_by_means
-from dataloader_expert.checks.common.per_sample import LEAST as FEWEST_SAMPLES
 from dataloader_expert.checks.common.per_sample import telling, written
-from dataloader_expert.checks.common.windows import SEPARATE
+from dataloader_expert.checks.splits.between import APART, LEAST, SURE, pairs_of, running
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
 
 FORMS = Quantity("split_forms", "samples", "dtypes, image modes, image sizes and layouts of a field in one split")
+CONTRAST = Quantity("red_over_blue", "", "images of one split, and by how much red exceeds blue in them: mean and std")
 OWN = Quantity("per_sample", "", "mean, spread and the like of each sample of one split, of some samples")
 OTHER_SCALE, ANY_SHAPE = 2.0, 8.0
 """The ratio of ranges that means another scale if the shapes agree, and if they do not."""
@@ -33,6 +31,8 @@ ALIKE = 1.5
 """The most by which medians of values at two scales differ, once each is divided by its range: less than the least ratio of ranges."""
 TAIL, FEW_BEYOND = 0.05, 10
 """The share of rows beyond the last percentile that is compared, and how many these are at least where most values are the same."""
+LEVELS = 4.0
+"""Grey levels by which the means of channels must differ to determine their order."""
 CHANNELS = (1, 3, 4)
 """How many channels images have."""
 LOOKED = 64
@@ -58,12 +58,8 @@ def prepared(
         if name not in scaled:
             continue
         channels = dict.fromkeys(f.at.get("channel") for f in facts.all(SPLIT_STATISTICS, field=name))
-        for one, two, means in swapped_by_means(name, facts):
-            text = (
-                f"red and blue are swapped: channel means {', '.join(f'{x:.0f}' for x in means[0])} in {one.at['split']}, "
-                f"{', '.join(f'{x:.0f}' for x in means[1])} in {two.at['split']}"
-            )
-            yield (name, str(two.at["split"])), _differs(name, text, [one, two], two)
+        if {"red", "green", "blue"} <= set(channels):
+            yield from _swapped(name, facts)
         channel = next(iter(channels))
         for one, two in pairs_of(
             [f for f in facts.all(SPLIT_STATISTICS, field=name) if f.at.get("channel") == channel]
@@ -132,8 +128,7 @@ def unlike_samples(facts: Facts, done: set[str]) -> Iterable[tuple[str, Finding]
     """Findings on fields whose samples are apart in one of their own measures, the most telling one."""
     for name in dict.fromkeys(str(f.at["field"]) for f in facts.all(OWN)):
         for one, two in pairs_of(facts.all(OWN, field=name)) if name not in done else ():
-            few = any(_separate(facts, f.at["split"]) < FEWEST_SAMPLES for f in (one, two))
-            of = None if few else telling(one.value, two.value)
+            of = telling(one.value, two.value)
             ways = written(one.value), written(two.value)
             if of is None and None not in ways and ways[0] != ways[1]:
                 text = f"nearly all texts of {escaped(name)} are written {ways[0]} in {one.at['split']}, {ways[1]} in {two.at['split']}"
@@ -157,12 +152,6 @@ def unlike_samples(facts: Facts, done: set[str]) -> Iterable[tuple[str, Finding]
                 ),
             )
             break
-
-
-def _separate(facts: Facts, split: Any) -> float:
-    """How many samples of a split tell of it each by itself: all but windows with steps in common, which are of a few stretches of time."""
-    known = facts.find(SEPARATE, split=split)
-    return math.inf if known is None else float(known.value)
 
 
 def _renumbered(name: str, text: str, facts: list[Fact], other: Fact) -> Finding:
@@ -240,10 +229,38 @@ def _proportional(one: float, two: float) -> bool:
     return one * two > 0 and 1 / ALIKE <= one / two <= ALIKE
 
 
+def _swapped(name: str, facts: Facts) -> Iterable[tuple[tuple[str, str], Finding]]:
+    """Findings on splits whose channels are in reverse order."""
+    by_split: dict[str, dict[str, Fact]] = {}
+    for fact in facts.all(SPLIT_STATISTICS, field=name):
+        by_split.setdefault(str(fact.at["split"]), {})[str(fact.at.get("channel"))] = fact
+    reds = [f["red"] for f in by_split.values() if {"red", "green", "blue"} <= f.keys()]
+    for one, two in pairs_of(reds):
+        a, b = by_split[str(one.at["split"])], by_split[str(two.at["split"])]
+        means = [[float(f[c].value["mean"]) for c in ("red", "green", "blue")] for f in (a, b)]
+        tints = [[x - sum(of) / 3 for x in of] for of in means]  # one split may be brighter than the other, too
+        straight = max(abs(x - y) for x, y in zip(*tints, strict=True))
+        reverse = max(abs(x - y) for x, y in zip(tints[0], tints[1][::-1], strict=True))
+        error = math.hypot(*(_error(facts.find(CONTRAST, field=name, split=f.at["split"])) for f in (one, two)))
+        differ = abs((means[0][0] - means[0][2]) - (means[1][0] - means[1][2]))
+        brighter = abs(sum(means[0]) - sum(means[1])) / 3  # of another light, such as that of dusk, everything is
+        if straight >= LEVELS and brighter <= straight and reverse <= straight / 3 and differ >= SURE * error:
+            text = (
+                f"red and blue are swapped: channel means {', '.join(f'{x:.0f}' for x in means[0])} in {one.at['split']}, "
+                f"{', '.join(f'{x:.0f}' for x in means[1])} in {two.at['split']}"
+            )
+            yield (name, str(two.at["split"])), _differs(name, text, [one, two], two)
+
+
 def layout_of(shape: tuple[int, ...]) -> str | None:
     """How an image of this shape is laid out; None if it is none, or could be either."""
     first, last = len(shape) == 3 and shape[0] in CHANNELS, len(shape) == 3 and shape[-1] in CHANNELS
     return None if first == last else "[channels, height, width]" if first else "[height, width, channels]"
+
+
+def _error(contrast: Fact | None) -> float:
+    """The standard error of a split's mean contrast: images were sampled, not pixels."""
+    return math.inf if contrast is None else float(contrast.value["std"]) / math.sqrt(contrast.value["n"])
 
 
 def contrasts(values: Any) -> Iterator[int]:
