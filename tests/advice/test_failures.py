@@ -214,7 +214,7 @@ def test_time_that_a_failing_loader_used_up_is_no_hang(at: str, told: list[str])
 
 
 @pytest.mark.parametrize(
-    ("count", "first"), [(1, "mend first what workers share"), (0, "run the loader with num_workers=0")]
+    ("count", "first"), [(1, "first stop workers from sharing"), (0, "run the loader with num_workers=0")]
 )
 def test_what_a_shared_handle_makes_raise_has_no_cure_of_its_own(count: int, first: str) -> None:
     """Seen: "run the loader with num_workers=0 to see where it fails", of BadZipFile that only workers raise who share a handle."""

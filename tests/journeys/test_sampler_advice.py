@@ -299,7 +299,7 @@ def test_folders_of_groups_are_no_field_to_name(quickly: Asker, tmp_path: Path) 
         for i in range(4):
             Image.fromarray(np.full((8, 8), 40 * k + 9 * i, np.uint8)).save(tmp_path / f"person_{k}" / f"{i}.png")
     report: Any = quickly.ask("suggest_sampler", str(tmp_path), str(tmp_path), objective="metric")
-    assert report.strategy == "random" and "folders are taken for groups" in report.why
+    assert report.strategy == "random" and "the folders look like groups" in report.why
 
 
 BALANCED = """
@@ -320,4 +320,4 @@ def test_a_sampler_that_balances_is_not_to_be_replaced(quickly: Asker, tmp_path:
     report: Any = quickly.ask("suggest_sampler", f"{tmp_path}/train.py:loader", str(tmp_path))
     assert report.summary.startswith("Keep the present WeightedRandomSampler")
     fixes = [f.fix for f in report.findings if f.code == "severe-imbalance"]
-    assert fixes and all(fix.startswith("unless it balances the classes") for fix in fixes)
+    assert fixes and all(fix.startswith("unless that sampler balances the classes") for fix in fixes)

@@ -56,6 +56,14 @@ class Module:
         return DataLoader(self.data, batch_size=6)
 
 
+class Modules:
+    def __init__(self, split):
+        self.data = Data(24, split)
+
+    def train_dataloader(self):
+        return DataLoader(self.data, batch_size=6)
+
+
 ready = make(8)
 """
 WAYS: dict[str, tuple[str, dict[str, Any], dict[str, int]]] = {
@@ -65,6 +73,7 @@ WAYS: dict[str, tuple[str, dict[str, Any], dict[str, int]]] = {
     "a data module": ("Module", {}, {"": 24}),
     "a dict of datasets": ("sets", {}, {"training": 40, "dev": 5}),
     "a dict of loaders": ("both", {}, {"train": 40, "val": 5}),
+    "a data module for each split": ("Modules", {"split": ["train", "val"]}, {"train": 24, "val": 5}),
     "a call for each split": ("Data", {"split": ["train", "val"]}, {"train": 40, "val": 5}),
 }
 
@@ -122,11 +131,55 @@ def test_it_makes_what_was_measured(way: str, as_module: bool, project: Path, tm
 def test_a_split_that_is_asked_for_is_the_one(project: Path) -> None:
     found = again(str(project / "ours_again" / "data.py") + ":both", project, split="val")
     assert found is not None
-    assert (found.made, found.train) == ({"val": "your_code.both()['val']"}, "val")
+    assert (found.made, found.train) == ({"val": "splits['val']"}, "val")
 
 
-def test_what_python_cannot_name_has_no_code(project: Path) -> None:
-    """A file with a hyphen is measured, but not imported by a statement."""
-    file = project / "my-data.py"
-    file.write_text("class Data(list):\n    pass\n\n\nready = Data([1, 2])\n", encoding="utf-8")
-    assert again(f"{file}:ready", project) is None
+READY = """
+import enum
+
+
+class Data:
+    def __init__(self, items):
+        self.items = items
+
+    def __len__(self):
+        return len(self.items)
+
+    def __getitem__(self, i):
+        return self.items[i]
+
+
+class Part(str, enum.Enum):
+    TRAIN = "train"
+
+
+def parts():
+    return {Part.TRAIN: Data([1, 2])}
+
+
+ready = Data([1, 2])
+"""
+
+
+@pytest.mark.parametrize(
+    ("file", "name"),
+    [("my-data.py", "ready"), ("lambda.py", "ready"), ("csv.py", "ready"), ("fine.py", "parts")],
+    ids=["hyphen", "keyword", "Python's own", "keys of an enumeration"],
+)
+def test_what_plain_code_would_not_find_has_none(file: str, name: str, project: Path) -> None:
+    (project / file).write_text(READY, encoding="utf-8")
+    assert again(f"{project / file}:{name}", project) is None
+
+
+def test_a_module_that_an_installed_package_hides_is_imported_by_its_own_name(project: Path) -> None:
+    """Seen: ``import numpy.mine`` in the code, of a folder without ``__init__.py``."""
+    (project / "numpy").mkdir()
+    (project / "numpy" / "mine_alone.py").write_text(READY, encoding="utf-8")
+    found = again(f"{project / 'numpy' / 'mine_alone.py'}:ready", project)
+    assert found is not None and found.module == "mine_alone"
+
+
+def test_splits_that_are_drawn_are_drawn_once(project: Path) -> None:
+    """Seen: the function was called for each split, and validation held samples of training."""
+    found = again(str(project / "ours_again" / "data.py") + ":both", project)
+    assert found is not None and sum("both()" in line for line in (*found.define, *found.made.values())) == 1

@@ -77,8 +77,10 @@ def loader(facts: Facts) -> Iterator[Finding]:
         v["error"],
         f"{'iterate over' if alone else 'run'} the loader{'' if alone else ' with num_workers=0'} to see where it fails",
     )
-    if any(True for rule in (connected, queried, shared) for _ in rule(facts)):
-        fix = "mend first what workers share: what one reads through it may be another's, and may be what raises"
+    if not alone and not fact.at["hung"] and any(True for rule in (connected, queried, shared) for _ in rule(facts)):
+        fix = (
+            "first stop workers from sharing what they read through: bytes read for another worker can cause this error"
+        )
     if "it drops incomplete batches" in text:
         fix = "drop_last=False, or a smaller batch_size"
     if "timed out after" in text:

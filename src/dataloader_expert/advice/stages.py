@@ -113,12 +113,18 @@ def loading_ms(facts: Facts, stage: Fact) -> float:
     queued, and no stack shows where: like waiting for a core, it is the machine's time."""
     v = stage.value
     queued = sum(
-        f.value["queue_ms"] for f in facts.all(STAGE) if f.at["stage"] not in ("worker_transfer", "pin", "to_device")
+        f.value.get("queue_ms", 0.0)
+        for f in facts.all(STAGE)
+        if f.at["stage"] not in ("worker_transfer", "pin", "to_device")
     )
-    unseen = stage.at["stage"] == "unattributed" and all(
-        h["stage"] != "unattributed" for h in facts.value(HOTSPOTS, [])
-    )
-    if unseen and v["wait_ms"] <= 2 * queued and waiting_for_others(facts) >= FOREIGN:
+    seen = facts.find(HOTSPOTS)
+    unseen = seen is not None and all(h["stage"] != "unattributed" for h in seen.value)
+    if (
+        unseen
+        and stage.at["stage"] == "unattributed"
+        and v["wait_ms"] <= 2 * queued
+        and waiting_for_others(facts) >= FOREIGN
+    ):
         return float(v["cpu_ms"])
     return float(v["cpu_ms"] + v["wait_ms"])
 

@@ -256,7 +256,8 @@ def epoch_start(facts: Facts) -> Iterator[Finding]:
     ):
         return  # the sampler was timed alone and is not it, and there is no stream: a busy machine
     tried = facts.value(TRIALS, [])
-    if min((t["startup_s"] for t in tried if not t["num_workers"]), default=math.inf) < 0.5 * fact.value:
+    starts = (t["startup_s"] for t in tried if not t["num_workers"] and t["startup_s"] is not None)
+    if min(starts, default=math.inf) < 0.5 * fact.value:
         return  # without workers, drawing the order or opening the stream and reading a whole batch takes less
     seconds = samples / through.value + (fact.value if fact.quantity.name == ORDER_DRAWN.name else 0.0)
     if fact.value >= max(PAUSE_S, PAUSE_SHARE * seconds):

@@ -99,8 +99,8 @@ def _leaked(facts: Facts, fact: Fact, mean: float) -> Iterator[Finding]:
         free = min(1.0, v["free_bytes"] / v["anon_bytes"])
         text = f"worker memory grows by {mean:,.0f} bytes per sample, of which {free:.0%} has been freed:"
         text += " the allocator keeps it in gaps too small for the next sample"
-        fix = f"set MALLOC_MMAP_THRESHOLD_={mapped(facts)} in the environment of training: arrays of at least so many bytes then go back to"
-        fix += " the system when freed; or reuse arrays by writing into them (out=)"
+        fix = f"set MALLOC_MMAP_THRESHOLD_={mapped(facts)} in the environment of training: arrays of that size or larger are then returned"
+        fix += " to the system when freed; or reuse arrays by writing into them (out=)"
         yield finding("freed-memory-kept", "warning", text, fact, fix)
         return
     text = f"private memory of the workers grows by {mean:,.0f} bytes per sample and is not freed"

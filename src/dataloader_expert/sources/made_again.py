@@ -5,15 +5,20 @@ Runs in the user's interpreter: standard library only.
 
 from __future__ import annotations
 
+import ast
+import keyword
+import os
+import sys
 from collections.abc import Mapping
+from importlib.machinery import PathFinder
 from typing import Any, NamedTuple
 
 from dataloader_expert.plan import SourceRef
-from dataloader_expert.sources.placed import place_of
+from dataloader_expert.sources.placed import Place, place_of
 from dataloader_expert.sources.split_datasets import called_for_each
 
-CALLED = "your_code"
-"""What the user's module is called in the code."""
+CALLED, HEAD = "your_code", "def training_loader(**arguments):"
+"""What the user's module is called in the code, and how the function begins that makes a data module's loader."""
 
 
 class How(NamedTuple):
@@ -42,38 +47,71 @@ class Again(NamedTuple):
             f"os.chdir({self.folder!a})  # paths in your code may be relative to it",
             f"sys.path[:0] = {self.paths!a}",
             f"import {self.module} as {CALLED}  # noqa: E402  # found by the line above",
-            *(["", "", *self.define] if self.define else []),
+            *(["", "", *self.define, ""] if self.define[:1] == [HEAD] else ["", *self.define] if self.define else []),
         ]
 
 
-def made_again(ref: SourceRef, how: How, parts: Mapping[str, Any], part: str | None) -> Again | None:
-    """``parts``: the datasets of the splits that are made together; ``part``: the one for training, or asked for. None where something is
-    called what no Python code can call it."""
+def made_again(ref: SourceRef, how: How, parts: Mapping[Any, Any], part: str | None) -> Again | None:
+    """``parts``: the datasets of the splits that are made together; ``part``: the one for training, or asked for. None where plain code
+    would import or call something else."""
     where, _, attribute = ref.name.rpartition(":")
     place = place_of(where, ref.roots)
-    if not all(name.isidentifier() for name in (*place.dotted.split("."), attribute, *ref.args)):
+    module = imported_as(place)
+    names = (attribute, *ref.args)
+    plain = all(name.isidentifier() and not keyword.iskeyword(name) for name in names)
+    if module is None or not plain or not all(map(_is_literal, ref.args.values())):
         return None
-    of_split = called_for_each(ref.args)
-    target = f"{CALLED}.{attribute}"
+    if any(type(key) is not str for key in parts):  # of an enumeration, say: a text is another key
+        return None
+    target, of_split = f"{CALLED}.{attribute}", called_for_each(ref.args)
+    define: list[str] = []
+    if how.setup is not None:
+        setup = ['    module.setup("fit")'] if how.setup else []
+        made_module = f"    module = {target}(**arguments)" if how.called else f"    module = {target}"
+        define = [HEAD, made_module, *setup, "    return module.train_dataloader()"]
+        target = "training_loader"
 
     def call(args: Mapping[str, Any]) -> str:
-        return f"{target}({', '.join(f'{k}={v!a}' for k, v in args.items())})" if how.called else target
+        given = ", ".join(f"{name}={value!a}" for name, value in args.items())
+        return f"{target}({given})" if how.called or define else target
 
-    define: list[str] = []
     if of_split:
         made = {name: call(args) for name, args in of_split.items()}
-    elif how.setup is not None:
-        setup = ['    module.setup("fit")'] if how.setup else []
-        define = [
-            "def training_loader():",
-            f"    module = {call(ref.args)}",
-            *setup,
-            "    return module.train_dataloader()",
-        ]
-        made = {"": "training_loader()"}
+    elif part is not None:  # called once: it may draw the splits anew each time
+        define += [f"splits = {call(ref.args)}"]
+        made = {name: f"splits[{name!a}]" for name in parts}
     else:
-        whole = call(ref.args)
-        made = {name: f"{whole}[{name!a}]" for name in parts} if part is not None else {"": whole}
+        made = {"": call(ref.args)}
     if ref.split is not None:
         made = {ref.split: made[ref.split]}
-    return Again(str(place.root), place.folders, place.dotted, define, made, part or "")
+    return Again(str(place.root), place.folders, module, define, made, part or "")
+
+
+def _is_literal(value: Any) -> bool:
+    try:
+        return bool(ast.literal_eval(ascii(value)) == value)
+    except (ValueError, SyntaxError):
+        return False
+
+
+def imported_as(place: Place) -> str | None:
+    """The name by which a plain script imports the file, once its folders are on ``sys.path``; None if that leads elsewhere."""
+    paths = [*place.folders, *(path for path in sys.path if path not in place.folders)]
+    for dotted in dict.fromkeys((place.dotted, place.path.stem)):
+        names = dotted.split(".")
+        if not all(name.isidentifier() and not keyword.iskeyword(name) for name in names):
+            continue
+        if names[0] in sys.stdlib_module_names:
+            continue  # Python, or torch, may have imported its own before
+        within: list[str] | None = paths
+        found = None
+        for k in range(len(names)):
+            found = None if within is None else PathFinder.find_spec(".".join(names[: k + 1]), within)
+            within = (
+                None
+                if found is None or found.submodule_search_locations is None
+                else [*found.submodule_search_locations]
+            )
+        if found is not None and found.origin and os.path.realpath(found.origin) == os.path.realpath(place.path):
+            return dotted
+    return None

@@ -58,9 +58,9 @@ DEPTH = 0
 PATHS: tuple[str, ...] = ()
 MODULE, NAME = "", ""
 CALLS: dict[str, dict[str, Any]] = {}
-SPLIT: str | None = None
-"""What a reference to a Dataset names, the arguments of each call by split, and where the split is put if there are several; defined above the
-functions that read it."""
+PUT: str | None = None
+"""What a reference to a Dataset names, the arguments of each call by split, and the field in which the split is put if there are several;
+defined above the functions that read it."""
 
 
 def read_image(path: Path) -> Iterator[Sample]:
@@ -556,7 +556,7 @@ def read_dataset(path: Path) -> Iterator[Sample]:
             dataset = part.dataset if hasattr(part, "batch_sampler") else part
             for i in range(len(dataset)):
                 sample = {n: value.numpy() if hasattr(value, "numpy") else value for n, value in items_of(dataset[i])}
-                yield sample if SPLIT is None else sample | {SPLIT: key}
+                yield sample if PUT is None else sample | {PUT: key}
 
 
 READERS: dict[str, tuple[Callable[[Path], Iterator[Sample]], str]] = {

@@ -197,6 +197,12 @@ class Reference(Source):
         classes = getattr(dataset_of(self.training_part), "classes", None)
         if isinstance(classes, list | tuple) and all(isinstance(c, str) for c in classes):
             self.classes = tuple(classes)
+        self.labelled()
+
+    def labelled(self, asked: str | None = None) -> None:
+        """Takes the label as a category, as other formats do: that which is asked for in place of a guess."""
+        if asked is not None:
+            self.label, self.label_how = asked, "as asked"
         self.fields = tuple(replace(f, kind="category") if f.name == self.label else f for f in self.fields)
         self.modality = modality_of(self.fields, self.label)
 

@@ -301,7 +301,7 @@ class Classes(Check):
                 "info" if handled or self.context.guessed else "warning",
                 f"{of_read}class {large} has {classes[large]} samples, class {small} has {classes[small]} ({ratio.value:.1f}:1){handled}",
                 [ratio, all_],
-                f"{'unless it balances the classes, ' * bool(handled)}draw balanced batches or weight the loss; suggest_sampler shows what each does",
+                f"{'unless that sampler balances the classes, ' * bool(handled)}draw balanced batches or weight the loss; suggest_sampler shows what each does",
             )
         once = _once(classes)
         if once and whole:  # samples that were not read may be of these classes

@@ -265,8 +265,7 @@ class UnfitLabels(DrawnRows):
         others = (MOVED, SWAPPED, LAGGING, STOPPED, SWAPPED_IN)
         if any(any(facts.all(quantity)) for quantity in others):
             return  # these say more exactly what it is
-        # what images, recordings or arrays tell elsewhere is a label, though it was only guessed to be
-        usual: Severity = "info" if self.context.guessed and not self.rich else "warning"
+        usual: Severity = "info" if self.context.guessed else "warning"
         label = escaped(self.context.label)
         for fact in facts.all(UNFIT):
             # whatever the field is: everywhere else it goes the other way

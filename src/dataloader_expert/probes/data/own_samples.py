@@ -210,7 +210,7 @@ def _begun(
         if source.field(bench.ref.label) is None:
             there = fields_are(bench.ref.label, [f.name for f in source.fields])
             raise RequestError("label-not-found", f"field {escaped(bench.ref.label)} does not exist; {there}")
-        source.label, source.label_how = bench.ref.label, "as asked"
+        source.labelled(bench.ref.label)
     source.roles = find_roles([merged], source.fields, source.label, bool(source.splits))
     context = context_of(source, bench.seed)
     loader = source.training_loader

@@ -145,8 +145,11 @@ def written(bench: Bench) -> str:
         named["MODULE"] = ".".join(whole.relative_to(root).with_suffix("").parts)
         named["NAME"] = bench.ref.name.rpartition(":")[2]
         named["CALLS"] = called_for_each(bench.ref.args) or {"": dict(bench.ref.args)}
-        fields = {f.name for f in source.fields}
-        named["SPLIT"] = next(n for n in ("split", "its split") if n not in fields) if source.splits else None
+        named["PUT"] = None
+        if source.splits:
+            named["PUT"] = named["SPLIT"] = "_".join(
+                ("split", *(f.name for f in source.fields))
+            )  # a name that no field has
         readers: list[Any] = [items_of, reader]
     else:
         constants, readers = reading(source, reader)

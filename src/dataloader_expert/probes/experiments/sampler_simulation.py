@@ -487,7 +487,7 @@ def _without_classes(bench: Bench) -> str:
     if named not in (None, FILE_NAME, FOLDER):
         return f" and none were found: pass label={escaped(named)!r} if that is the class"
     if named == FOLDER:
-        return ": folders are taken for groups of samples; if they are the classes, pass a Dataset that returns them as labels"
+        return ": the folders look like groups, not classes; if they are classes, pass a Dataset that returns them as labels"
     kinds = ("category", "boolean", "number")
     able = [escaped(f.name) for f in bench.source.fields if f.kind in kinds and not f.shape and f.name != label]
     return f" and none were found: pass label= with a field that holds them{f' (of {listed(able)})' if able else ''}"

@@ -129,7 +129,7 @@ def crowd(bench: Bench, served: Serving, until: float, starts_s: float = 0.0) ->
     """Runs two workers: their memory, files, threads and calls, and file positions of this process that they move."""
     from dataloader_expert.loaders.building import release
 
-    watched_s = until - starts_s - time.monotonic()
+    watched_s = min(until - starts_s - time.monotonic(), 0.1 * bench.left())
     patience_s = min(PATIENCE_S, max(PATIENT_S, until - time.monotonic())) + starts_s
     served.patience = patience_s  # the user's loader has none of its own, perhaps
     plan: LoaderPlan = served.current.but(workers=WORKERS, prefetch=None, persistent=True, timeout=patience_s)
@@ -177,7 +177,7 @@ def crowd(bench: Bench, served: Serving, until: float, starts_s: float = 0.0) ->
     grown = list(memory(lines, max(batch_bytes(bench, served.current.batch_size), whole)))
     yield from grown
     if not grown and passes == 1:  # else an epoch is too short for it to matter
-        yield Unknown(GROWING, f"too few batches were read: repeat on an idle machine, or {LATER}")
+        yield Unknown(GROWING, f"too few batches were read to see it grow: {LATER}")
     yield from _opens(lines)
     parts = spans(lines)
     samples = sum(m for _, _, m in parts)

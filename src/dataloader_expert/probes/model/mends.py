@@ -427,7 +427,7 @@ def of_ids(x: Any, want: Wants, looked_up: Lookup | None = None) -> Iterator[Men
     for n in want.tables if looked_up is None else (looked_up.rows,):
         unknown = 0 if looked_up is None else looked_up.unknown
         if lengths is not None and most == int(x[:, -1].mode().values) >= n > int(x[x != most].max()):
-            says = f"padding of {most}, where the model knows 0 to {n - 1}: pad with an id it knows, or make its table larger"
+            says = f"the padding id {most}, where the model knows 0 to {n - 1}: pad with an id that it knows, or make its table larger"
             yield Mend("out-of-range-ids", "ids", says, f"torch.where({{x}} == {most}, {unknown}, {{x}})")
         elif least >= 1 and most == n:
             yield Mend("out-of-range-ids", "ids", f"{ids}, where the model knows 0 to {n - 1}", "{x} - 1")

@@ -80,7 +80,8 @@ def _of_loss(way: Way, out: Any, batch: Any) -> tuple[Way, list[Misfit], str | N
         return _dense_target(way, main, y, batch)
     if main.ndim == 4 and of_one and main.shape[1] == 1 and y.is_floating_point() and black_and_white(y):
         says = "masks of 0 and 255, where binary cross-entropy takes 0 and 1"
-        return way.mended(TARGET, "({x} / 255)"), [Misfit("value-range-mismatch", TARGET, says)], None
+        one = "({x} / 255)" if y.ndim == 4 else "({x} / 255).unsqueeze(1)"
+        return way.mended(TARGET, one), [Misfit("value-range-mismatch", TARGET, says)], None
     if main.ndim == 4 and main.shape[1] > 1 and y.ndim == 3 and not y.is_floating_point():
         return _dense_classes(way, main, y, batch)
     if main.ndim not in (1, 2):
@@ -91,8 +92,8 @@ def _of_loss(way: Way, out: Any, batch: Any) -> tuple[Way, list[Misfit], str | N
             return way, [], None
         says = f"several labels a sample, of dtype {str(y.dtype).removeprefix('torch.')}, where binary cross-entropy takes float32"
         return way.mended(TARGET, "{x}.float()"), [Misfit("dtype-mismatch", TARGET, says)], None
-    if refused_by_loss(main, y) is None or (len(y) > 1 and y.unique().tolist() == [0]):
-        return way, [], None  # what is 0 in every sample stands for no label, as in training without labels
+    if refused_by_loss(main, y) is None:
+        return way, [], None
     for mend in of_target(y, classes):
         if refused_by_loss(main, evaluated(wrapped(way.aim, (mend.expression,)), batch)) is None:
             says = f"{mend.says} (the output is [B{''.join(f', {d}' for d in main.shape[1:])}])"

@@ -413,14 +413,18 @@ def all_read(bench: Bench) -> bool:
 
 
 def of_reference(bench: Bench) -> str:
-    """The function that makes the user's own datasets, each split's under its name and the training split's as ``train``."""
+    """The function that makes the user's own datasets, each split's under its name; that to train on, where none was asked for, is
+    ``train``."""
     from dataloader_expert.sources.reference import Reference
 
     assert isinstance(bench.source, Reference)
     again = bench.source.again
     if again is None:
         raise NotWritten("names that are not Python identifiers")
-    made = {"train" if name == again.train else name: code for name, code in again.made.items()}
+    made = dict(again.made)
+    if bench.ref.split is None and again.train != "train":
+        other = {"another train": made.pop("train")} if "train" in made else {}
+        made = {"train": made.pop(again.train), **made, **other}
     shown = "".join(f"        {name!a}: {code},\n" for name, code in made.items())
     said = "Your own datasets." if len(made) > 1 else "Your own dataset; give validation and test theirs here."
     return REFERENCE.format(imported="\n".join(again.imported()), said=said, made=shown)

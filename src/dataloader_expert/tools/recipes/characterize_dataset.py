@@ -205,7 +205,7 @@ def task_of(facts: Facts, classes: Classes | None) -> Task:
         )
     texts = {f["name"] for f in facts.value(FIELDS, []) if f["dtype"] == "str"}  # the names of samples, say
     if label["name"] in texts:
-        label = {"how": f"field '{label['name']}' holds texts, but no classes"}
+        label = {"how": f"field '{label['name']}' holds texts that were not counted as classes"}
     elif label["name"] is not None:
         return Task(name=f"{modality} regression", how=f"label field '{label['name']}' has no classes; {label['how']}")
     return unlabelled(modality, facts.value(FIELDS, []), label)
