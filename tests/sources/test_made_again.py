@@ -13,7 +13,8 @@ from torch.utils.data import DataLoader, Dataset
 
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.files import Listing
-from dataloader_expert.sources.made_again import Again
+from dataloader_expert.sources.made_again import Again, imported_as
+from dataloader_expert.sources.placed import place_of
 from dataloader_expert.sources.reference import Reference
 
 CODE = """
@@ -80,7 +81,7 @@ WAYS: dict[str, tuple[str, dict[str, Any], dict[str, int]]] = {
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A project with a package, in a folder of its own, whose modules are forgotten afterwards."""
+    """A project with a package, in a folder of its own; what is imported of it is forgotten afterwards."""
     monkeypatch.setattr(sys, "path", sys.path[:])
     monkeypatch.chdir(tmp_path)
     package = tmp_path / "project" / "ours_again"
@@ -89,8 +90,11 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         (package / f"{name}.py").write_text(text, encoding="utf-8")
     for name in ("marks.txt", "pyproject.toml"):
         (package.parent / name).touch()
+    before = dict(sys.modules)
     yield package.parent
-    forget()
+    for name in [n for n, m in sys.modules.items() if str(tmp_path) in str(getattr(m, "__file__", ""))]:
+        del sys.modules[name]
+    sys.modules.update(before)  # csv, say, is Python's again
 
 
 def forget() -> None:
@@ -177,6 +181,17 @@ def test_a_module_that_an_installed_package_hides_is_imported_by_its_own_name(pr
     (project / "numpy" / "mine_alone.py").write_text(READY, encoding="utf-8")
     found = again(f"{project / 'numpy' / 'mine_alone.py'}:ready", project)
     assert found is not None and found.module == "mine_alone"
+
+
+def test_folders_without_init_are_named_in_the_import(project: Path) -> None:
+    file = project / "apart" / "deeper" / "mine_below.py"
+    file.parent.mkdir(parents=True)
+    file.write_text(READY, encoding="utf-8")
+    found = again(f"{file}:ready", project)
+    assert found is not None and found.module == "apart.deeper.mine_below"
+    for name in [name for name in sys.modules if name.startswith("apart")]:
+        del sys.modules[name]
+    assert imported_as(place_of(str(file), (str(project),))) == "mine_below"  # nor need the outer ones be imported
 
 
 def test_splits_that_are_drawn_are_drawn_once(project: Path) -> None:

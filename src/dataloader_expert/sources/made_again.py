@@ -99,19 +99,23 @@ def imported_as(place: Place) -> str | None:
     paths = [*place.folders, *(path for path in sys.path if path not in place.folders)]
     for dotted in dict.fromkeys((place.dotted, place.path.stem)):
         names = dotted.split(".")
-        if not all(name.isidentifier() and not keyword.iskeyword(name) for name in names):
-            continue
-        if names[0] in sys.stdlib_module_names:
-            continue  # Python, or torch, may have imported its own before
-        within: list[str] | None = paths
-        found = None
-        for k in range(len(names)):
-            found = None if within is None else PathFinder.find_spec(".".join(names[: k + 1]), within)
-            within = (
-                None
-                if found is None or found.submodule_search_locations is None
-                else [*found.submodule_search_locations]
-            )
-        if found is not None and found.origin and os.path.realpath(found.origin) == os.path.realpath(place.path):
+        named = all(name.isidentifier() and not keyword.iskeyword(name) for name in names)
+        if not named or names[0] in sys.stdlib_module_names:
+            continue  # Python, or torch, may have imported its own of that name before
+        found = _file_of(names, paths)
+        if found is not None and os.path.realpath(found) == os.path.realpath(place.path):
             return dotted
     return None
+
+
+def _file_of(names: list[str], paths: list[str]) -> str | None:
+    """The file that a module's dotted name leads to; None if there is none."""
+    within: list[str] | None = paths
+    spec = None
+    for k in range(len(names)):
+        try:
+            spec = None if within is None else PathFinder.find_spec(".".join(names[: k + 1]), within)
+        except KeyError:  # of a folder without __init__.py in one that was not imported
+            return None
+        within = None if spec is None or spec.submodule_search_locations is None else [*spec.submodule_search_locations]
+    return None if spec is None else spec.origin
