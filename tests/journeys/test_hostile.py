@@ -39,8 +39,8 @@ GROWING = {"private", "shared", "shm"}
 def budget_s(how: str, workers: int) -> float:
     """What hangs is waited for, and where workers fail the rest is measured; all else ends by itself."""
     if how.startswith("hang"):
-        return 5
-    return 20 if not workers else 6 if how in GROWING else 5
+        return 8
+    return 20 if not workers else 8 if how in GROWING else 5
 
 
 @dataclass
