@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from torch.utils.data import DataLoader, Dataset
 
+from dataloader_expert.loaders import load_reference
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.files import Listing
 from dataloader_expert.sources.made_again import Again, imported_as
@@ -125,11 +126,18 @@ def test_it_makes_what_was_measured(way: str, as_module: bool, project: Path, tm
     forget()
     os.chdir(tmp_path)
     module: dict[str, Any] = {}
+    # our own lines about our own project, as a user would run them
     exec("import os\nimport sys\n" + "\n".join(found.imported()), module)
     made = {split: eval(code, module) for split, code in found.made.items()}
     assert {split: samples(one) for split, one in made.items()} == wanted
     assert samples(made[found.train]) == max(wanted.values())
     assert all(isinstance(one, Dataset | DataLoader) for one in made.values())
+
+
+def test_a_reference_to_a_data_module_gives_its_training_loader(project: Path) -> None:
+    """Our promise: what is loaded is what was measured."""
+    loader = load_reference(str(project / "ours_again" / "data.py") + ":Module")
+    assert isinstance(loader, DataLoader) and samples(loader) == 24
 
 
 def test_a_split_that_is_asked_for_is_the_one(project: Path) -> None:

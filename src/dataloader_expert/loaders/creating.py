@@ -243,10 +243,11 @@ def _values_of(source: Source) -> set[Any]:
 
 
 def load_reference(reference: str, **arguments: Any) -> Any:
-    """The object that ``file.py:name`` or ``package.module:name`` names; a class or function is called with ``arguments``."""
-    from dataloader_expert.sources.reference import load
+    """The object that ``file.py:name`` or ``package.module:name`` names; a class or function is called with ``arguments``, and of a
+    data module, such as Lightning's, the training loader is returned."""
+    from dataloader_expert.sources.reference import load, training_loader
 
-    return load(reference, arguments, ("/", str(Path.cwd())))
+    return training_loader(load(reference, arguments, ("/", str(Path.cwd()))), reference)
 
 
 def set_epoch(loader: DataLoader[Any], epoch: int) -> None:

@@ -88,6 +88,7 @@ def made_again(ref: SourceRef, how: How, parts: Mapping[Any, Any], part: str | N
 
 
 def _is_literal(value: Any) -> bool:
+    """Whether what is written of it is equal to it when read: NaN and infinity are not."""
     try:
         return bool(ast.literal_eval(ascii(value)) == value)
     except (ValueError, SyntaxError):

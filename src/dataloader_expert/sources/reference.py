@@ -69,7 +69,7 @@ class Reference(Source):
     joined: Joined | None = None
     """These as one dataset, which is then ``dataset``."""
     again: Again | None = None
-    """How it is made without us; None where names are none of Python."""
+    """How it is made without us; None where plain code would import or call something else."""
     before: Before
     """What the dataset and the user's modules held before anything was read."""
 
@@ -379,6 +379,7 @@ def load(name: str, args: dict[str, Any], roots: tuple[str, ...], given_as: str 
 
 
 def is_called(target: Any) -> bool:
+    """Whether it is a class or a function, which makes what is measured."""
     return callable(target) and not is_object(target)
 
 
