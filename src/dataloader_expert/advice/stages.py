@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from dataloader_expert.advice.base import Rule
-from dataloader_expert.advice.transport import FRESH_BYTES_S
+from dataloader_expert.advice.transport import FRESH_BYTES_S, MOVING
 from dataloader_expert.advice.workers import settings
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.facts import Fact, Facts
@@ -58,12 +58,21 @@ def _blocked(facts: Facts) -> tuple[float, float]:
     return sum(v["cpu_ms"] for v in stages), sum(v["wait_ms"] for v in stages)
 
 
+def fetching(facts: Facts) -> list[Fact]:
+    """The stages in which a batch is made, without those in which it is moved."""
+    return [fact for fact in facts.all(STAGE) if fact.at["stage"] not in MOVING]
+
+
+def queued_ms(facts: Facts) -> float:
+    """Milliseconds for which a sample waits for a core while it is made."""
+    return float(sum(fact.value.get("queue_ms", 0.0) for fact in fetching(facts)))
+
+
 def waiting_for_others(facts: Facts) -> float:
     """How many times as long as they compute samples wait for a core, beyond what this loader's own processes can be the cause of: of n
     threads that all want one of c cores each waits (n - c) / c times as long as it runs."""
     machine, current = facts.find(MACHINE), facts.find(CURRENT)
-    fetched = [f.value for f in facts.all(STAGE) if f.at["stage"] not in ("worker_transfer", "pin", "to_device")]
-    cpu, queue = sum(v["cpu_ms"] for v in fetched), sum(v.get("queue_ms", 0.0) for v in fetched)
+    cpu, queue = sum(f.value["cpu_ms"] for f in fetching(facts)), queued_ms(facts)
     if machine is None or current is None or not cpu or queue < QUEUED_MS:
         return 0.0
     sent = facts.find(STAGE, stage="worker_transfer")
@@ -112,17 +121,12 @@ def loading_ms(facts: Facts, stage: Fact) -> float:
     """A stage's CPU and blocked time in milliseconds. What other processes interrupt looks blocked as well, about as long as samples are
     queued, and no stack shows where: like waiting for a core, it is the machine's time."""
     v = stage.value
-    queued = sum(
-        f.value.get("queue_ms", 0.0)
-        for f in facts.all(STAGE)
-        if f.at["stage"] not in ("worker_transfer", "pin", "to_device")
-    )
     seen = facts.find(HOTSPOTS)
     unseen = seen is not None and all(h["stage"] != "unattributed" for h in seen.value)
     if (
         unseen
         and stage.at["stage"] == "unattributed"
-        and v["wait_ms"] <= 2 * queued
+        and v["wait_ms"] <= 2 * queued_ms(facts)
         and waiting_for_others(facts) >= FOREIGN
     ):
         return float(v["cpu_ms"])
@@ -139,8 +143,8 @@ def latency(facts: Facts) -> Iterator[Finding]:
         return  # more workers hide what fails
     if child_processes(facts):
         return  # what is waited for computes, and needs a core
-    stages = [f for f in facts.all(STAGE) if f.at["stage"] not in ("worker_transfer", "pin", "to_device")]
-    others = sum(f.value.get("queue_ms", 0.0) for f in stages) if waiting_for_others(facts) >= FOREIGN else 0.0
+    stages = fetching(facts)
+    others = queued_ms(facts) if waiting_for_others(facts) >= FOREIGN else 0.0
     whole = sum(f.value["ms"] for f in stages)
     for fact in stages:
         v = fact.value

@@ -12,6 +12,8 @@ from dataloader_expert.advice.stages import (
     QUEUED_MS,
     child_processes,
     cpu_and_waits,
+    fetching,
+    queued_ms,
     waiting_for_others,
     waits_on_stores,
 )
@@ -139,8 +141,8 @@ def busy(facts: Facts) -> Iterator[Finding]:
     pulses = facts.find(PULSES)
     if (pulses is not None and many_threads(pulses.value)) or facts.value(THROTTLED, 0.0) > 0:
         return
-    fetched = [f for f in facts.all(STAGE) if f.at["stage"] not in ("worker_transfer", "pin", "to_device")]
-    queue, whole = sum(f.value["queue_ms"] for f in fetched), sum(f.value["ms"] for f in fetched)
+    fetched = fetching(facts)
+    queue, whole = queued_ms(facts), sum(f.value["ms"] for f in fetched)
     few = current.value["num_workers"] + 1 <= machine.value["cpus"]  # the main process needs one as well
     if few and whole > 0 and queue >= QUEUED * whole and queue >= QUEUED_MS:
         text = f"samples wait {queue / whole:.0%} of their time for a core, although there are fewer workers than cores: other"
