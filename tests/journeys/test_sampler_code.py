@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import random
 import sys
-import tempfile
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -52,12 +51,9 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def made(code: str) -> dict[str, Any]:
-    """What the code defines, run as a script: the modules of the user's that others had imported here are not there yet."""
+    """What the code defines, run as a script: a module of the user's name that others imported here is not there yet."""
     names: dict[str, Any] = {"__name__": "__main__"}
-    for name in [
-        n for n, m in sys.modules.items() if str(getattr(m, "__file__", "")).startswith(tempfile.gettempdir())
-    ]:
-        del sys.modules[name]
+    sys.modules.pop(USERS.stem, None)
     exec(compile(code, "<report>", "exec"), names)
     return names
 
