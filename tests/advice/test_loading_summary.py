@@ -85,14 +85,24 @@ def test_a_larger_budget_is_advised_only_where_it_can_help() -> None:
     """Our promise: where all planned pairs were run, an idle machine is what is missing."""
     for by_time in (True, False):
         looked = {"settings": "num_workers=8", "ratio": 1.3, "by_time": by_time}
-        told = loading_summary(facts(NOW, Fact(UNPROVED, looked, Evidence("timed", "a test"))), [], None, [], False)
+        pairs = Evidence("timed", "a test", seen=4, spread=(0.8, 1.9))
+        told = loading_summary(facts(NOW, Fact(UNPROVED, looked, pairs)), [], None, [], False)
         assert ("budget_s" in told) is by_time
+        assert "in 4 comparisons the ratio varied too much to prove it, from 0.80 to 1.90" in told
+
+
+def test_a_single_comparison_is_not_said_to_vary() -> None:
+    """Seen: "17.73 times as fast, but the rates varied too much", of one pair."""
+    looked = {"settings": "num_workers=8", "ratio": 1.3, "by_time": True}
+    alone = Evidence("timed", "a test", seen=1, spread=(1.3, 1.3))
+    told = loading_summary(facts(NOW, Fact(UNPROVED, looked, alone)), [], None, [], False)
+    assert "there was time for a single comparison, which proves no gain (raise budget_s)" in told
 
 
 def test_a_probable_gain_is_not_told_as_a_proved_one() -> None:
     """Our promise: whoever reads the first sentence knows whether the gain was proved."""
     looked = {"settings": "num_workers=8", "ratio": 1.3, "by_time": True}
-    unproved = Fact(UNPROVED, looked, Evidence("timed", "a test"))
+    unproved = Fact(UNPROVED, looked, Evidence("timed", "a test", seen=4, spread=(0.8, 1.9)))
     known = facts({**NOW, "num_workers": 8}, unproved, speedup=1.3, timed=True)
     told = loading_summary(known, [], None, [], False)
     assert "num_workers=8 is probably 1.30 times as fast (95 % 1.17 to 1.43; to prove it, repeat" in told

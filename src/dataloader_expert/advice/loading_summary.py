@@ -18,7 +18,7 @@ from dataloader_expert.probes.model.step_time import STEP
 from dataloader_expert.probes.profile.hotspots import USER_FUNCTIONS
 from dataloader_expert.probes.search.loading import ENDED, PREDICTED, SPEEDUP, UNPROVED
 from dataloader_expert.probes.search.stuck import STUCK
-from dataloader_expert.probes.search.thresholds import ROUNDS, WORTH
+from dataloader_expert.probes.search.thresholds import LEAST_PAIRS, ROUNDS, WORTH
 from dataloader_expert.probes.search.trials import TRIALS
 
 COSTLY = "costly-line"
@@ -96,8 +96,8 @@ def _better(facts: Facts, current: dict[str, Any], chosen: dict[str, Any], stepp
         parts.append(f"{text}{'' if unproved is None else f'; to prove it, {_again(unproved)}'})")
     elif unproved is not None:
         u = unproved.value
-        text = f"{u['settings']} looked {u['ratio']:.2f} times as fast, but the rates varied too much to prove it"
-        parts.append(f"{text} ({_again(unproved)})")
+        text = f"{u['settings']} looked {u['ratio']:.2f} times as fast"
+        parts.append(f"{text}, but {_why_unproved(unproved)} ({_again(unproved)})")
     if predicted is not None and not repeats(facts):
         low, high = predicted.evidence.interval or (predicted.value, predicted.value)
         text = f"{predicted.at['settings']} was not tried for lack of time (predicted {predicted.value:.1f}"
@@ -115,7 +115,17 @@ def _better(facts: Facts, current: dict[str, Any], chosen: dict[str, Any], stepp
     return "; ".join(parts)
 
 
+def _why_unproved(unproved: Fact) -> str:
+    n = unproved.evidence.seen or 0
+    if n < LEAST_PAIRS:
+        return "there was time for a single comparison, which proves no gain"
+    low, high = unproved.evidence.spread or (0.0, 0.0)
+    return f"in {n} comparisons the ratio varied too much to prove it, from {low:.2f} to {high:.2f}"
+
+
 def _again(unproved: Fact) -> str:
+    if (unproved.evidence.seen or 0) < LEAST_PAIRS:
+        return "raise budget_s"
     return f"repeat on an idle machine{' or with a larger budget_s' if unproved.value['by_time'] else ''}"
 
 

@@ -154,7 +154,10 @@ def test_the_better_bet_is_taken_where_time_holds_no_proof() -> None:
         bets += math.log(gain) * (found.shown or found.probable(expected))
         proved += math.log(gain) * found.shown
     assert bets > 2 * proved > 0
-    assert not Paired([3.0]).probable(3.0)  # one pair is no comparison
+    assert not Paired([3.0]).probable(3.0)  # one pair is no comparison, where nothing is known of how such scatter
+    assert not Paired([1.8], noise=Noise(0.15, 4)).probable(1.8)  # a disturbed block does as much
+    assert Paired([3.0], noise=Noise(0.15, 4)).probable(3.0)
+    assert not Paired([3.0], noise=Noise(0.15, 4)).probable(1.0)  # but nothing explains it
     assert not Paired([3.0, 3.0]).probable(1.0)  # nor are two, against all blocks
 
 

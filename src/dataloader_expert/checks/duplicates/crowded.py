@@ -45,7 +45,9 @@ def more_than_chance(grey: Any, some: Any, a: Any, b: Any, seen: Any) -> Any:
     one, two = (unit(blurred(images.astype(np.float32))) for images in (grey[a], seen))
     own = _distance((one * two).sum(1))
     pairs = len(grey) / 2 * len(grey) / len(some)
-    return told_apart(pairs * np.max([within(own, at, np.minimum(d, usual)) for at, d in zip(near, free, strict=True)], 0))
+    return told_apart(
+        pairs * np.max([within(own, at, np.minimum(d, usual)) for at, d in zip(near, free, strict=True)], 0)
+    )
 
 
 def dimensions(near: Any) -> Any:

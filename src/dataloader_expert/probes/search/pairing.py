@@ -98,10 +98,11 @@ class Paired:
 
     def probable(self, expected: float) -> bool:
         """Whether a gain that is not proved is the better bet: one worth a change by the pairs, of which nine in ten such are gains, and as
-        ``expected`` from all else that is known."""
-        if len(self.ratios) < LEAST_PAIRS or min(self.mean, expected) < self.worth:
+        ``expected`` from all else that is known. A single pair must exceed what scatter is known to do to nearly all: one disturbed block
+        decides it."""
+        if not self.ratios or min(self.mean, expected) < self.worth:
             return False
-        return interval(self.ratios, T80, noise=self.noise)[1] >= 1
+        return interval(self.ratios, T80 if len(self.ratios) >= LEAST_PAIRS else T99, noise=self.noise)[1] >= 1
 
     def settled(self, pairs: int, room: bool) -> bool:
         """Whether no further pair is needed: the gain is proved, or the planned pairs are done and no gain is seen but
