@@ -21,6 +21,7 @@ from dataloader_expert.tools.recommend_batch_spec import Result
 from dataloader_expert.tools.rendering import in_detail
 from tests.making import users
 from tests.making.asking import Asker
+from tests.making.scripts import ran
 from tests.making.shared import CHECKOUT
 from tests.making.tiny import TINY, Made
 
@@ -63,8 +64,8 @@ def runs(text: str) -> int:
     with warnings.catch_warnings():
         # torch's own, of more workers than cores: so many were found to pay
         warnings.filterwarnings("ignore", message="This DataLoader will create", category=UserWarning)
-        for block in blocks:  # our templates' own words about our own sets: what a user would paste into a script
-            exec(compile(block, "<report>", "exec"), {"__name__": "__main__"})
+        for block in blocks:
+            ran(block)
     return len(blocks)
 
 

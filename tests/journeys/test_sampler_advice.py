@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
-from tests.journeys.test_sampler_code import made
 from tests.making.asking import Asker
+from tests.making.scripts import ran
 
 STREAM = """
 from torch.utils.data import IterableDataset, get_worker_info
@@ -58,7 +58,7 @@ def test_a_stream_is_shuffled_and_each_sample_comes_once(shares: bool, quickly: 
         "suggest_sampler", source, str(tmp_path), source_args={"shares": shares}, budget_s=20, detail="full"
     )
     assert ("islice" in report.code) is not shares
-    names = made(report.code)
+    names = ran(report.code)
     loader = type(names["loader"])(names["dataset"], batch_size=8, num_workers=2)
     drawn = [int(i) for batch, _ in loader for i in batch]
     assert sorted(drawn) == list(range(400))
@@ -74,7 +74,7 @@ def test_lengths_with_a_long_tail_get_a_budget(quickly: Asker, tmp_path: Path) -
     asks = {"objective": "throughput", "batch_size": 16, "budget_s": 20, "detail": "full"}
     report: Any = quickly.ask("suggest_sampler", str(tmp_path / "rows.csv"), str(tmp_path), **asks)
     assert report.strategy == "token-budget"
-    names = made(report.code)
+    names = ran(report.code)
     held = [len(b) * max(names["lengths"][i] for i in b) for b in names["sampler"]]
     assert max(held) <= report.sampler.arguments["max_tokens"]
     assert len(held) < 2 * 600 / 16
@@ -131,7 +131,7 @@ def test_labels_that_are_numbers_of_named_classes_are_drawn_by_weight(quickly: A
     report: Any = quickly.ask("suggest_sampler", f"{tmp_path / 'mine.py'}:Named", str(tmp_path))
     assert report.strategy == "weighted" and report.classes.before == {"N": 300, "S": 60, "V": 10}
     assert min(report.classes.after.values()) > 60
-    made(report.code)
+    ran(report.code)
 
 
 def test_samples_that_the_code_pads_are_bucketed_by_length(quickly: Asker, tmp_path: Path) -> None:
@@ -201,7 +201,7 @@ def test_labels_that_a_text_joins_are_counted_one_by_one(quickly: Asker, tmp_pat
     (tmp_path / "rows.csv").write_text("\n".join(["x,findings", *rows]), encoding="utf-8")
     report: Any = quickly.ask("suggest_sampler", str(tmp_path / "rows.csv"), str(tmp_path), label="findings")
     assert report.strategy == "weighted" and report.classes.before["Hernia"] == 5
-    made(report.code)
+    ran(report.code)
 
 
 def test_joined_labels_are_counted_once_a_sample_and_may_be_missing(quickly: Asker, tmp_path: Path) -> None:
@@ -211,7 +211,7 @@ def test_joined_labels_are_counted_once_a_sample_and_may_be_missing(quickly: Ask
     table = pa.table({"x": [i * 7 % 165 for i in range(165)], "findings": [*cells, *[None] * 10]})
     pq.write_table(table, tmp_path / "rows.parquet")
     report: Any = quickly.ask("suggest_sampler", str(tmp_path / "rows.parquet"), str(tmp_path), label="findings")
-    assert made(report.code)["frequency"] == {"Mass": 94, "Edema": 90, "Cyst": 60, "Hernia": 5}
+    assert ran(report.code)["frequency"] == {"Mass": 94, "Edema": 90, "Cyst": 60, "Hernia": 5}
 
 
 def test_a_sample_without_a_label_is_of_no_class(quickly: Asker, tmp_path: Path) -> None:
@@ -228,7 +228,7 @@ def test_classes_that_are_stored_as_floats_are_drawn(quickly: Asker, tmp_path: P
     pq.write_table(table, tmp_path / "rows.parquet")
     report: Any = quickly.ask("suggest_sampler", str(tmp_path / "rows.parquet"), str(tmp_path), label="stroke")
     assert report.strategy == "weighted" and min(report.classes.after.values()) > 100
-    made(report.code)
+    ran(report.code)
 
 
 def test_labels_that_images_have_are_counted_by_name_before_and_after(quickly: Asker, tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from dataloader_expert.probes.experiments.epochs import describe
 from dataloader_expert.tools.suggest_sampler import Simulation
 from tests.making import users
 from tests.making.asking import Asker
+from tests.making.scripts import ran
 from tests.making.shared import CHECKOUT
 
 USERS = Path(users.__file__)
@@ -50,14 +50,6 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def made(code: str) -> dict[str, Any]:
-    """What the code defines, run as a script: a module of the user's name that others imported here is not there yet."""
-    names: dict[str, Any] = {"__name__": "__main__"}
-    sys.modules.pop(USERS.stem, None)
-    exec(compile(code, "<report>", "exec"), names)
-    return names
-
-
 @pytest.mark.parametrize("asked", ASKED)
 def test_the_printed_sampler_draws_the_epoch_that_was_simulated(
     asked: str, quickly: Asker, table: Path, monkeypatch: pytest.MonkeyPatch
@@ -66,7 +58,7 @@ def test_the_printed_sampler_draws_the_epoch_that_was_simulated(
     arguments, kind = ASKED[asked]
     asks = {"label": "label", "batch_size": 8, "seed": 3, "budget_s": 20, **arguments}
     report: Any = quickly.ask("suggest_sampler", str(table), str(table.parent), **asks)
-    names = made(report.code)
+    names = ran(report.code)
     sampler = names["sampler"]
     assert type(sampler) is getattr(samplers, kind)
     assert report.sampler.class_ == f"dataloader_expert.samplers.{kind}"
@@ -77,10 +69,10 @@ def test_the_printed_sampler_draws_the_epoch_that_was_simulated(
     batches: list[list[int]] = []
     for rank in range(asks.get("world_size", 1)):
         monkeypatch.setenv("RANK", str(rank))
-        ran = made(report.code)
-        ran["sampler"].set_epoch(0)
-        whole = ran["loader"].batch_sampler is ran["sampler"]
-        batches += ran["sampler"] if whole else BatchSampler(ran["sampler"], 8, False)
+        of_rank = ran(report.code)
+        of_rank["sampler"].set_epoch(0)
+        whole = of_rank["loader"].batch_sampler is of_rank["sampler"]
+        batches += of_rank["sampler"] if whole else BatchSampler(of_rank["sampler"], 8, False)
     dataset = names["dataset"]
     labels = np.array([int(dataset[i]["label"]) for i in range(len(dataset))])
     field = arguments.get("length", "text")
@@ -126,10 +118,10 @@ def test_samples_of_several_labels_are_drawn_by_their_rarest(stored: str, quickl
     report: Any = quickly.ask("suggest_sampler", str(source), str(tmp_path), objective="balanced", budget_s=20)
     frequency = Counter(label for of in held for label in of)
     assert report.strategy == "weighted" and report.classes.before == dict(frequency)
-    ran = made(report.code)
-    assert ran["labels"].tolist() == [min(of, key=lambda v: (frequency[v], v), default="") for of in held]
-    ran["sampler"].set_epoch(0)
-    drawn = Counter(label for i in ran["sampler"] for label in held[i])
+    names = ran(report.code)
+    assert names["labels"].tolist() == [min(of, key=lambda v: (frequency[v], v), default="") for of in held]
+    names["sampler"].set_epoch(0)
+    drawn = Counter(label for i in names["sampler"] for label in held[i])
     assert report.classes.after == {label: drawn[label] for label in report.classes.before}
 
 
@@ -137,7 +129,7 @@ def test_a_reference_is_read_by_the_names_of_its_samples(quickly: Asker) -> None
     """Our promise: positions, and names of classes that are no numbers, are read as they are."""
     report: Any = quickly.ask("suggest_sampler", f"{USERS}:Named", str(CHECKOUT), objective="metric", budget_s=20)
     assert "dataset[i][1]" in report.code
-    assert sorted(set(made(report.code)["labels"].tolist())) == ["cat", "dog"]
+    assert sorted(set(ran(report.code)["labels"].tolist())) == ["cat", "dog"]
 
 
 def test_for_a_stream_nothing_is_drawn_and_nothing_else_is_offered(quickly: Asker) -> None:
@@ -149,14 +141,14 @@ def test_for_a_stream_nothing_is_drawn_and_nothing_else_is_offered(quickly: Aske
         "a stream cannot take a sampler, so no epoch is drawn"
     ]
     assert "drawn epoch" not in report.summary
-    made(report.code)
+    ran(report.code)
 
 
 @pytest.mark.parametrize("tool", ["recommend_batch_spec", "suggest_sampler"])
 def test_the_code_for_a_users_loader_makes_what_rebuild_makes(tool: str, quickly: Asker) -> None:
     """Our promise: class, generator, timeout, context and worker initialiser of a user's loader stay in the code."""
     report: Any = quickly.ask(tool, f"{USERS}:with_everything", str(CHECKOUT), budget_s=20)
-    names = made(report.code)
+    names = ran(report.code)
     loader, yours = names["loader"], names["yours"]
     same = rebuild(yours, loader.num_workers, loader.batch_size)
     kept = ["num_workers", "collate_fn", "pin_memory", "worker_init_fn", "generator", "drop_last", "batch_size"]
