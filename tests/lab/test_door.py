@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import select
 import shutil
 import signal
@@ -225,7 +226,7 @@ def test_a_request_over_its_memory_limit_may_end_its_own_processes(home: Home, r
         failure = (await measured(door, root, "TooMuchForGood")).failure
         assert failure is not None
         assert failure.code == "out-of-memory"
-        assert failure.message.startswith("2 processes held 2.")
+        assert re.match(r"\d processes held 2\.", failure.message)  # with what an import may start for a moment
 
     home.run(do)
 
