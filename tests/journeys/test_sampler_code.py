@@ -118,10 +118,10 @@ def test_samples_of_several_labels_are_drawn_by_their_rarest(stored: str, quickl
     report: Any = quickly.ask("suggest_sampler", str(source), str(tmp_path), objective="balanced", budget_s=20)
     frequency = Counter(label for of in held for label in of)
     assert report.strategy == "weighted" and report.classes.before == dict(frequency)
-    names = ran(report.code)
-    assert names["labels"].tolist() == [min(of, key=lambda v: (frequency[v], v), default="") for of in held]
-    names["sampler"].set_epoch(0)
-    drawn = Counter(label for i in names["sampler"] for label in held[i])
+    defined = ran(report.code)
+    assert defined["labels"].tolist() == [min(of, key=lambda v: (frequency[v], v), default="") for of in held]
+    defined["sampler"].set_epoch(0)
+    drawn = Counter(label for i in defined["sampler"] for label in held[i])
     assert report.classes.after == {label: drawn[label] for label in report.classes.before}
 
 
