@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Literal
 
 from dataloader_expert.facts import Fact, Json
 
@@ -129,31 +129,3 @@ def verb(n: int, phrase: str) -> str:
 
 
 _OF_ONE = {"are": "is", "have": "has", "were": "was", "carry": "carries", "do": "does"}
-
-
-SEVERAL, NAMED = 4, 3
-"""The fewest fields of which one finding is made instead of one each, and how many of these it describes."""
-
-
-def joined(findings: Sequence[Finding]) -> list[Finding]:
-    """The same, with one finding instead of several that differ in nothing but the field: splits that were scaled differently are one
-    mistake, not one of each column. Findings with places within the data stay apart."""
-    alike: dict[tuple[Any, ...], list[Finding]] = {}
-    for f in findings:
-        place = f.where[0] if len(f.where) == 1 else {}
-        of_field = place.keys() <= {"field", "split"} and "field" in place
-        alike.setdefault((f.code, f.severity, f.fix, place.get("split")) if of_field else (id(f),), []).append(f)
-    groups = [of[i : i + MAX_PLACES] for of in alike.values() for i in range(0, len(of), MAX_PLACES)]
-    return [made for of in groups for made in ([_of_fields(of)] if len(of) >= SEVERAL else of)]
-
-
-def _of_fields(findings: Sequence[Finding]) -> Finding:
-    shown, first = findings[:NAMED], findings[0]
-    text = "; ".join(f.message for f in shown)
-    return replace(
-        first,
-        message=f"{len(findings)} fields: {text}; and {len(findings) - len(shown)} more",
-        evidence=tuple(e for f in shown for e in f.evidence),
-        where=tuple(f.where[0] for f in findings),
-        count=sum(f.count for f in findings),
-    )

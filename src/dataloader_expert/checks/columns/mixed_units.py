@@ -310,7 +310,7 @@ class MixedUnits(DrawnRows):
                     }
                 stretch = at[found.first : found.last + 1]
                 whole = split_of_stretch(at_rows["split"], stretch, slice(None))
-                if not group and whole is not None and (found.how is None or name.endswith(MEASURES)):
+                if not group and name.endswith(MEASURES) and whole is not None:
                     return  # its values are compared as a whole with those of other splits
                 split = whole_split(numbers, at_rows["split"], stretch, at) if group else None
                 if split is not None:  # which is in another unit as a whole, or prepared differently

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from dataloader_expert.checks.base import OF_SPLITS, ROLES, Check, Context, new_checks
 from dataloader_expert.checks.files.integrity import Integrity
 from dataloader_expert.checks.files.references import Referenced
-from dataloader_expert.conclusions import Finding, joined
+from dataloader_expert.conclusions import Finding
 from dataloader_expert.errors import RequestError, escaped, fields_are
 from dataloader_expert.facts import Fact, Facts, Quantity, Unknown
 from dataloader_expert.probes.base import Bench, Probe, Said, evidence
@@ -153,9 +153,7 @@ class Scan(Probe):
             said: list[Unknown] = []
             if check.error is None:
                 with check.held():
-                    found = (
-                        joined([with_rows(f, firsts) for f in check.told(facts)]) if read or check is integrity else []
-                    )
+                    found = [with_rows(f, firsts) for f in check.told(facts)] if read or check is integrity else []
                     said = list(check.unknowns())
             yield from (f for f in found if f.severity in self.severities and (wanted is None or f.code in wanted))
             yield from said
