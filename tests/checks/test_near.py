@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from dataloader_expert.checks.common.picture_hashes import picture_hashes
 from dataloader_expert.checks.duplicates import near_hashes
 from dataloader_expert.checks.duplicates.alignment import alike
-from dataloader_expert.checks.duplicates.hashed_copies import CLOSE
 from dataloader_expert.checks.duplicates.image_copies import (
     WHOLE,
     Images,
@@ -24,6 +23,7 @@ from dataloader_expert.checks.duplicates.image_copies import (
     standing_out,
 )
 from dataloader_expert.checks.duplicates.near_hashes import CANDIDATE, Candidate, bits, candidates, close, nearest
+from dataloader_expert.checks.duplicates.near_pictures import CLOSE
 from dataloader_expert.checks.duplicates.near_rows import _round
 from dataloader_expert.checks.duplicates.near_texts import ALIKE as SIMILAR
 from dataloader_expert.checks.duplicates.near_texts import WORDS, NearTexts
@@ -107,10 +107,10 @@ def test_copies_turned_by_quarters_are_found_and_no_others() -> None:
     none = np.zeros(len(grey), np.uint64)
     tints, colours = np.full((len(grey), 2), np.nan), np.zeros((len(grey), 2, 16, 16), np.int8)
     images = Images(picture_hashes(grey), grey, tints, colours, np.full((len(grey), 4), WHOLE), none, none)
-    found = copies(images).pairs
+    found, _ = copies(images)
     assert set(found) == {(i, 60 + i) for i in range(9)}
     labels = np.where(np.arange(len(grey)) < 60, 6, 9).astype(np.uint64)
-    assert copies(images._replace(labels=labels)).pairs == []
+    assert copies(images._replace(labels=labels))[0] == []
 
 
 @pytest.mark.parametrize("change", ["shifted", "scaled", "turned", "brighter"])

@@ -19,7 +19,6 @@ from dataloader_expert.checks.duplicates.alignment import (
 )
 from dataloader_expert.checks.duplicates.along_edges import agree_along_edges
 from dataloader_expert.checks.duplicates.colours import CLEARLY, agree_in_colour
-from dataloader_expert.checks.duplicates.crowded import more_than_chance
 from dataloader_expert.checks.duplicates.near_hashes import CANDIDATE, TURNED, Candidate, candidates, nearest, unit
 from dataloader_expert.checks.duplicates.own_looks import agree_beyond
 
@@ -58,15 +57,8 @@ class Images(NamedTuple):
     labels: Any
 
 
-class Copies(NamedTuple):
-    """Pairs of near copies; how many similar pairs were not aligned, and how many of those that agree chance explains."""
-
-    pairs: list[tuple[int, int]]
-    left_out: int
-    by_chance: int
-
-
-def copies(images: Images) -> Copies:
+def copies(images: Images) -> tuple[list[tuple[int, int]], int]:
+    """The pairs of near copies, and how many similar pairs were not looked at."""
     grey, frames = images.grey, images.frames
     found, left_out = nearest(candidates(images.hashes, grey), images.rest, images.labels)
     little = {i for i in {i for c in found for i in c[:2]} if says_little(grey[i], frames[i])}
@@ -77,19 +69,7 @@ def copies(images: Images) -> Copies:
     agreed = agreeing(grey, apart, little)
     own = beyond_common(grey, agreed)
     found = in_colour(images, in_shape(grey, own + closest(grey, agreeing(grey, others, little))))
-    kept = uncommon(grey, found)
-    return Copies([(a, b) for a, b, _, _ in kept], left_out, len(found) - len(kept))
-
-
-def uncommon(grey: Any, found: list[Candidate]) -> list[Candidate]:
-    """The candidates that are nearer than chance explains."""
-    import numpy as np
-
-    if not found:
-        return []
-    a, b, way, _ = (np.array(part) for part in zip(*found, strict=True))
-    told = more_than_chance(grey, spread_over(grey), a, b, as_seen(grey, b, way))
-    return [candidate for candidate, more in zip(found, told.tolist(), strict=True) if more]
+    return [(a, b) for a, b, _, _ in found], left_out
 
 
 def in_shape(grey: Any, found: list[Candidate]) -> list[Candidate]:

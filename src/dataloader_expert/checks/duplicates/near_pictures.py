@@ -16,32 +16,24 @@ from typing import Any
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.common.picture_hashes import HASHED_FROM, insides, looks, picture_hashes
 from dataloader_expert.checks.duplicates.alignment import STRICT, USUAL
-from dataloader_expert.checks.duplicates.hashed_copies import Hashed, Told, chosen, halvings, told_by_hashes
-from dataloader_expert.checks.duplicates.image_copies import Images, copies
-from dataloader_expert.checks.duplicates.near_hashes import CANDIDATE, FAR
+from dataloader_expert.checks.duplicates.image_copies import SAME_FRAME, Images, copies, same_colours, same_frame
+from dataloader_expert.checks.duplicates.near_hashes import CANDIDATE, FAR, close
 from dataloader_expert.checks.duplicates.pairs import Seen, content_digests, judge_near, near_fact
 from dataloader_expert.conclusions import Finding
 from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.sources.base import Block
 
+CLOSE = 8
+"""The most bits if nothing can be confirmed because there are too many images to keep their grey versions."""
 AT_ONCE = 256
 """Images that are hashed together."""
+MOST = 40_000
+"""The most images that are all compared with each other and whose grey versions are kept."""
 RULE = (
     f"found by perceptual hashes at most {CANDIDATE} of 64 bits apart, confirmed by a correlation of at least {USUAL.alike} after alignment, "
     f"or {STRICT.alike} for turned images and for hashes up to {FAR} bits apart"
 )
 MISSED = "near duplicates of images that are rotated by other angles than quarter turns, covered, or cropped by more than a tenth"
-
-
-def told_by_alignment(images: Images) -> Told:
-    found, missed = copies(images), []
-    if found.left_out:
-        missed.append(f"alignment of {found.left_out:,} further pairs of similar images")
-    if found.by_chance:
-        missed.append(
-            f"{found.by_chance:,} further pairs of images that are no more alike than unlike images of this set are by chance"
-        )
-    return Told(found.pairs, RULE, "; ".join(missed))
 
 
 class NearPictures(Check):
@@ -61,16 +53,15 @@ class NearPictures(Check):
         self.rest: list[Any] = []
         """Digests of the other fields, which must be equal: an image may have several captions."""
         self.waiting: list[Any] = []
-        """What is to be hashed: the index of each sample, its 32 x 32 grey image, uint8, and its colours, as of ``looks``."""
         self.n_waiting = 0
         self.hashes: list[Any] = []
         """Hashes of each sample's image in each of ``WAYS``; uint64 [n, WAYS], 0 if there is none."""
-        self.grey: list[tuple[Any, Any, Any]] = []
-        """What was waiting, of samples that are ``chosen``."""
-        self.halved = 0
-        """How often these were halved, since there are many."""
+        self.grey: list[Any] = []
+        """A 32 x 32 grey image of each sample, uint8; none beyond ``MOST``."""
         self.tints: list[Any] = []
         """As of ``looks``."""
+        self.colours: list[Any] = []
+        """As of ``looks``; none beyond ``MOST``."""
         self.frames: list[Any] = []
         """As of ``insides``."""
 
@@ -91,40 +82,34 @@ class NearPictures(Check):
         if name in block.columns:
             seen = looks(block, name)
             inside, frames = insides(seen.small[:n])
-            tints, colours = seen.tints[:n], seen.colours[:n]
+            self.waiting.append(inside)
+            self.frames.append(frames)
+            self.tints.append(seen.tints[:n])
+            self._colour(seen.colours[:n])
         else:
-            inside, frames = np.zeros((n, 32, 32), np.uint8), np.zeros((n, 4), np.uint8)  # which has no hash
-            tints, colours = np.full((n, 2), np.nan, np.float32), np.zeros((n, 2, 16, 16), np.int8)
-        self.frames.append(frames)
-        self.tints.append(tints)
-        self.waiting.append((block.indices(), inside, colours))
+            self.waiting.append(np.zeros((n, 32, 32), np.uint8))  # which has no hash
+            self.frames.append(np.zeros((n, 4), np.uint8))
+            self.tints.append(np.full((n, 2), np.nan, np.float32))
+            self._colour(np.zeros((n, 2, 16, 16), np.int8))
         self.n_waiting += n
         if self.n_waiting >= AT_ONCE:
             self._hash()
 
+    def _colour(self, colours: Any) -> None:
+        if self.seen <= MOST:
+            self.colours.append(colours)
+        else:
+            self.colours.clear()
+
     def _hash(self) -> None:
-        """Hashes the waiting images, since many at once is faster."""
+        """Hashes the waiting images, since many at once is faster, and keeps them while there are few."""
         import numpy as np
 
         if not self.waiting:
             return
-        index, grey, colours = (np.concatenate(part) for part in zip(*self.waiting, strict=True))
-        self.waiting, self.n_waiting = [], 0
+        grey, self.waiting, self.n_waiting = np.concatenate(self.waiting), [], 0
         self.hashes.append(picture_hashes(grey))
-        self.grey += self._chosen([(index, grey, colours)])
-        self._thin()
-
-    def _thin(self) -> None:
-        """Keeps what is aligned of all images while they are few, of a random half, quarter and so on once they are many."""
-        if (times := halvings(self.seen)) != self.halved:
-            self.halved = times
-            self.grey = self._chosen(self.grey)
-
-    def _chosen(self, looked: list[tuple[Any, Any, Any]]) -> list[tuple[Any, Any, Any]]:
-        if not self.halved:
-            return looked
-        own = [chosen(index, self.halved) for index, *_ in looked]
-        return [(index[of], grey[of], colours[of]) for of, (index, grey, colours) in zip(own, looked, strict=True)]
+        self.grey = [*self.grey, grey] if self.seen <= MOST else []
 
     def merge(self, other: Check) -> None:
         assert isinstance(other, NearPictures)
@@ -136,8 +121,8 @@ class NearPictures(Check):
         self.tints += other.tints
         self.frames += other.frames
         self.rest += other.rest
-        self._thin()
-        self.grey += self._chosen(other.grey)
+        self.grey = self.grey + other.grey if self.seen <= MOST else []
+        self.colours = self.colours + other.colours if self.seen <= MOST else []
 
     def facts(self) -> Iterable[Fact]:
         import numpy as np
@@ -153,20 +138,32 @@ class NearPictures(Check):
         kept = first[hashes[first, 0] != 0]  # one of each content; flat images have no hash
         tints, frames = np.concatenate(self.tints)[kept], np.concatenate(self.frames)[kept]
         rest = (np.concatenate(self.rest) if self.rest else np.zeros(len(digest), np.uint64))[kept]
-        place = np.full(int(rows.index.max()) + 1, -1)
-        place[rows.index[kept]] = np.arange(len(kept))
-        index, grey, colours = (np.concatenate(part) for part in zip(*self.grey, strict=True))
-        known = place[index]
-        order = np.argsort(known, kind="stable")[(known < 0).sum() :]
-        at = known[order]
-        some = Images(
-            hashes[kept][at], grey[order], tints[at], colours[order], frames[at], rest[at], rows.label[kept][at]
-        )
-        every = Hashed(hashes[kept, 0], tints, frames, rest)
-        found = told_by_hashes(every, some, at) if self.halved else told_by_alignment(some)
-        pairs = sorted({(int(kept[a]), int(kept[b])) for a, b in found.pairs})
-        missed = "; ".join(part for part in (MISSED, found.missed) if part)
-        yield near_fact(self.kept, rows, "pictures", pairs, found.rule, self.evidence(), missed)
+        if self.grey:
+            grey = np.concatenate(self.grey)[kept]
+            colours = np.concatenate(self.colours)[kept]
+            near, left_out = copies(Images(hashes[kept], grey, tints, colours, frames, rest, rows.label[kept]))
+            pairs = sorted({(int(kept[a]), int(kept[b])) for a, b in near})
+            missed = f"{MISSED}; alignment of {left_out:,} further pairs of similar images" if left_out else MISSED
+            yield near_fact(self.kept, rows, "pictures", pairs, RULE, self.evidence(), missed)
+        else:
+            alike = [
+                (a, b)
+                for a, b in close(hashes[kept, 0], CLOSE)
+                if rest[a] == rest[b]
+                and same_colours(tints[a], tints[b])
+                and same_frame(frames[a], frames[b], SAME_FRAME)
+            ]
+            rule = f"DCT hashes within {CLOSE} of 64 bits, without alignment because there are over {MOST:,} images"
+            pairs = [(int(kept[a]), int(kept[b])) for a, b in alike]
+            yield near_fact(
+                self.kept,
+                rows,
+                "pictures",
+                pairs,
+                rule,
+                self.evidence(),
+                f"mirrored or turned copies of images; {MISSED}",
+            )
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
         return judge_near(facts, "pictures", sure=True)
