@@ -148,8 +148,7 @@ def test_the_code_splits_a_table_as_its_column_says(quickly: Asker, tmp_path: Pa
     report = quickly.ask("recommend_batch_spec", str(tmp_path / "t.csv"), str(tmp_path), budget_s=20)
     assert isinstance(report, Result)
     assert "import dataloader_expert" not in report.code
-    module: dict[str, Any] = {"__name__": "written"}
-    exec(compile(report.code, "<written>", "exec"), module)  # our own words about our own sets, as a user runs them
+    module = ran(report.code, "written")
     assert module["main"]() == {"train": 48, "val": 12}
 
 
@@ -187,8 +186,7 @@ def test_the_code_reads_samples_with_their_partners(
     assert {f.name for f in report.fields} == {"image", other}
     assert runs(rendered(quickly, report)) == 1
     assert_same_samples(report.code, Made(str(tmp_path), tmp_path, "image-folder", "image", n, 2 * n))
-    module: dict[str, Any] = {"__name__": "written"}
-    exec(compile(report.code, "<written>", "exec"), module)  # our own words about our own sets, as a user runs them
+    module = ran(report.code, "written")
     held = next(iter(module["datasets"]().values()))[0]
     if other == "mask":
         assert held["mask"].shape == held["image"].shape[1:]
@@ -197,8 +195,7 @@ def test_the_code_reads_samples_with_their_partners(
 
 def assert_same_samples(code: str, made: Made) -> None:
     """What the code's datasets hold is what our own dataset holds."""
-    module: dict[str, Any] = {"__name__": "written"}
-    exec(compile(code, "<written>", "exec"), module)  # our own words about our own sets, as a user runs them
+    module = ran(code, "written")
     source = open_source(SourceRef(made.source, (str(made.root),), label=made.label), [])
     _, classes = module["FIELDS"].get(source.label, (None, None))
     ours = SourceDataset(source, module.get("SIZE"), tuple(classes) if isinstance(classes, list) else None)

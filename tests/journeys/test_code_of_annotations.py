@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -16,6 +15,7 @@ from dataloader_expert.loaders import open_dataset
 from dataloader_expert.tools.recommend_batch_spec import Result
 from tests.journeys.test_code import assert_same_samples, rendered, runs
 from tests.making.asking import Asker
+from tests.making.scripts import ran
 from tests.making.tiny import Made
 from tests.sources.test_annotations import WRITE, pictures, table
 from tests.sources.test_detection import darknet, labelme, voc, yolo
@@ -141,8 +141,7 @@ def test_the_code_reads_every_kind_of_column(quickly: Asker, tmp_path: Path) -> 
     report = quickly.ask("recommend_batch_spec", str(tmp_path / "t.csv"), str(tmp_path), budget_s=20)
     assert isinstance(report, Result)
     assert "from dataloader_expert" not in report.code, report.unknowns
-    held: dict[str, Any] = {"__name__": "written"}
-    exec(compile(report.code, "<written>", "exec"), held)  # our own words about our own sets, as a user runs them
+    held = ran(report.code, "written")
     theirs = [s for part in held["datasets"]().values() for s in map(part.__getitem__, range(len(part)))]
     assert {bool(s["truth"]) for s in theirs} == {True, False}
     ours = open_dataset(tmp_path / "t.csv")

@@ -13,6 +13,7 @@ from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.registry import open_source
 from dataloader_expert.tools.recommend_batch_spec import Result
 from tests.making.asking import Asker
+from tests.making.scripts import ran
 from tests.making.tiny import TINY, Made
 
 FORMATS = (
@@ -84,8 +85,7 @@ def test_batch_and_code_follow(name: str, quickly: Asker, tmp_path: Path) -> Non
     assert isinstance(some, Result)
     assert list(some.structure) == ["age", "label"]
     assert some.memory.batch_bytes < whole.memory.batch_bytes  # type: ignore[operator]  # both were measured
-    module: dict[str, Any] = {"__name__": "written"}
-    exec(compile(some.code, "<written>", "exec"), module)  # our own words about our own sets, as a user runs them
+    module = ran(some.code, "written")
     assert sum(module["main"]().values()) == made.samples
     assert set(next(iter(module["datasets"]().values()))[0]) == {"age", "label"}
 

@@ -19,7 +19,8 @@ def ran(code: str, name: str = "__main__") -> dict[str, Any]:
         if file and not any(Path(file).is_relative_to(place) for place in INSTALLED):
             del sys.modules[module]
     names: dict[str, Any] = {"__name__": name}
-    exec(compile(code, "<report>", "exec"), names)  # our own words about our own sets, as a user runs them
+    # What is run is what our templates wrote about data that the tests made: running it is the test. The product never does so.
+    exec(compile(code, "<report>", "exec"), names)
     return names
 
 
