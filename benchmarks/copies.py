@@ -79,10 +79,10 @@ def main() -> None:
     originals = compared(images)
     found = {}
     for name, change in CHANGES.items():
-        pairs, _ = copies(together(originals, compared([change(i, rng) for i in images])))
+        pairs = copies(together(originals, compared([change(i, rng) for i in images]))).pairs
         found[name] = sum(b - a == len(images) for a, b in set(pairs)) / len(images)
         print(f"{name:28} {found[name]:.3f}")
-    false, _ = copies(originals)
+    false = copies(originals).pairs
     print(
         f"seed {seed}: {len(false)} of {len(images) * (len(images) - 1) // 2:,} pairs of originals are taken for copies"
     )

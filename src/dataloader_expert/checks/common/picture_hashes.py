@@ -82,6 +82,14 @@ def picture_hashes(grey: Any) -> Any:
     return np.where(flat[:, None], np.uint64(0), np.maximum(made, np.uint64(1)))
 
 
+def low_frequencies(grey: Any) -> Any:
+    """The low 8 x 8 DCT coefficients of grey pictures, [n, side, side], but for the mean, in parts of the largest; int8 [n, 63]."""
+    import numpy as np
+
+    low = (_dct(grey.shape[1]) @ grey.astype(np.float32) @ _dct(grey.shape[2]).T).reshape(len(grey), 64)[:, 1:]
+    return np.rint(low * (127 / (np.abs(low).max(1, keepdims=True) + 1e-6))).astype(np.int8)
+
+
 def insides(small: Any) -> tuple[Any, Any]:
     """32 x 32 gray pictures, [n, 32, 32], without their margins, uint8; and where these were cut: first row and column, and those
     behind the last, uint8 [n, 4].

@@ -19,7 +19,16 @@ from dataloader_expert.checks.duplicates.alignment import (
 )
 from dataloader_expert.checks.duplicates.along_edges import agree_along_edges
 from dataloader_expert.checks.duplicates.colours import CLEARLY, agree_in_colour
-from dataloader_expert.checks.duplicates.near_hashes import CANDIDATE, TURNED, Candidate, candidates, nearest, unit
+from dataloader_expert.checks.duplicates.crowded import beyond_chance
+from dataloader_expert.checks.duplicates.near_hashes import (
+    CANDIDATE,
+    TURNED,
+    Candidate,
+    candidates,
+    close,
+    nearest,
+    unit,
+)
 from dataloader_expert.checks.duplicates.own_looks import agree_beyond
 
 RANK, LIKENESSES = 20, 2_000
@@ -42,6 +51,8 @@ FLAT, LEVELS, SMALL = 2.5, 16, 512
 place and size: others have its shape by chance, such as arrows and letters."""
 AT_ONCE = 256
 """Images that are compared together."""
+CLOSE = 8
+"""The most bits in which hashes of copies differ where nothing confirms them."""
 
 
 class Images(NamedTuple):
@@ -57,8 +68,16 @@ class Images(NamedTuple):
     labels: Any
 
 
-def copies(images: Images) -> tuple[list[tuple[int, int]], int]:
-    """The pairs of near copies, and how many similar pairs were not looked at."""
+class Copies(NamedTuple):
+    """The pairs of near copies; how many similar pairs were not looked at, and how many chance explains."""
+
+    pairs: list[tuple[int, int]]
+    left_out: int = 0
+    by_chance: int = 0
+
+
+def copies(images: Images) -> Copies:
+    """The near copies among images."""
     grey, frames = images.grey, images.frames
     found, left_out = nearest(candidates(images.hashes, grey), images.rest, images.labels)
     little = {i for i in {i for c in found for i in c[:2]} if says_little(grey[i], frames[i])}
@@ -69,7 +88,46 @@ def copies(images: Images) -> tuple[list[tuple[int, int]], int]:
     agreed = agreeing(grey, apart, little)
     own = beyond_common(grey, agreed)
     found = in_colour(images, in_shape(grey, own + closest(grey, agreeing(grey, others, little))))
-    return [(a, b) for a, b, _, _ in found], left_out
+    kept = nearer_than_by_chance(images, found)
+    return Copies([(a, b) for a, b, _, _ in kept], left_out, len(found) - len(kept))
+
+
+def copies_by_hash(hashes: Any, sketches: Any, tints: Any, frames: Any, rest: Any) -> Copies:
+    """The near copies among so many images that only sketches of them are kept; arguments as of ``Images``.
+
+    Args:
+        hashes: of the upright images, uint64 [n].
+        sketches: as of ``low_frequencies``, int8 [n, 63].
+    """
+    import numpy as np
+
+    def vectors(at: Any) -> Any:
+        return unit(sketches[at].astype(np.float32))
+
+    found = [
+        (a, b)
+        for a, b in close(hashes, CLOSE)
+        if rest[a] == rest[b] and same_colours(tints[a], tints[b]) and same_frame(frames[a], frames[b], SAME_FRAME)
+    ]
+    pairs = np.array(found, np.int64).reshape(-1, 2)
+    apart = 1 - (vectors(pairs[:, 0]) * vectors(pairs[:, 1])).sum(1)
+    told = beyond_chance(hashes[:, None], vectors, pairs, apart)
+    return Copies([(a, b) for a, b in pairs[told].tolist()], 0, int((~told).sum()))
+
+
+def nearer_than_by_chance(images: Images, found: list[Candidate]) -> list[Candidate]:
+    """The candidates without those that agree as others of a crowded set do."""
+    import numpy as np
+
+    def vectors(grey: Any) -> Any:
+        return unit(blurred(grey.astype(np.float32)))
+
+    if not found:
+        return []
+    a, b, way, _ = (np.array(part) for part in zip(*found, strict=True))
+    apart = 1 - (vectors(images.grey[a]) * vectors(as_seen(images.grey, b, way))).sum(1)
+    told = beyond_chance(images.hashes, lambda at: vectors(images.grey[at]), np.stack([a, b], 1), apart)
+    return [candidate for candidate, kept in zip(found, told.tolist(), strict=True) if kept]
 
 
 def in_shape(grey: Any, found: list[Candidate]) -> list[Candidate]:

@@ -4,8 +4,8 @@ bordered.
 Method: the signs of the low 8 x 8 DCT coefficients of a 32 x 32 grey image (Zauner, "Implementation and benchmarking
 of perceptual image hash functions", 2010) give candidates, as do those of the image
 mirrored or turned. The margin, which may be
-most of an image and the same in many, is removed first. Each candidate is confirmed by aligning the grey images.
-Pairs are not chained.
+most of an image and the same in many, is removed first. Each candidate is confirmed by aligning the grey images, and in a crowd by
+what chance brings (``crowded``). Pairs are not chained.
 """
 
 from __future__ import annotations
@@ -14,17 +14,15 @@ from collections.abc import Iterable
 from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
-from dataloader_expert.checks.common.picture_hashes import HASHED_FROM, insides, looks, picture_hashes
+from dataloader_expert.checks.common.picture_hashes import HASHED_FROM, insides, looks, low_frequencies, picture_hashes
 from dataloader_expert.checks.duplicates.alignment import STRICT, USUAL
-from dataloader_expert.checks.duplicates.image_copies import SAME_FRAME, Images, copies, same_colours, same_frame
-from dataloader_expert.checks.duplicates.near_hashes import CANDIDATE, FAR, close
+from dataloader_expert.checks.duplicates.image_copies import CLOSE, Images, copies, copies_by_hash
+from dataloader_expert.checks.duplicates.near_hashes import CANDIDATE, FAR
 from dataloader_expert.checks.duplicates.pairs import Seen, content_digests, judge_near, near_fact
-from dataloader_expert.conclusions import Finding
+from dataloader_expert.conclusions import Finding, number
 from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.sources.base import Block
 
-CLOSE = 8
-"""The most bits if nothing can be confirmed because there are too many images to keep their grey versions."""
 AT_ONCE = 256
 """Images that are hashed together."""
 MOST = 40_000
@@ -56,6 +54,8 @@ class NearPictures(Check):
         self.n_waiting = 0
         self.hashes: list[Any] = []
         """Hashes of each sample's image in each of ``WAYS``; uint64 [n, WAYS], 0 if there is none."""
+        self.sketches: list[Any] = []
+        """As of ``low_frequencies``: what tells many images from each other."""
         self.grey: list[Any] = []
         """A 32 x 32 grey image of each sample, uint8; none beyond ``MOST``."""
         self.tints: list[Any] = []
@@ -109,6 +109,7 @@ class NearPictures(Check):
             return
         grey, self.waiting, self.n_waiting = np.concatenate(self.waiting), [], 0
         self.hashes.append(picture_hashes(grey))
+        self.sketches.append(low_frequencies(grey))
         self.grey = [*self.grey, grey] if self.seen <= MOST else []
 
     def merge(self, other: Check) -> None:
@@ -118,6 +119,7 @@ class NearPictures(Check):
         self.seen += other.seen
         self.kept.merge(other.kept)
         self.hashes += other.hashes
+        self.sketches += other.sketches
         self.tints += other.tints
         self.frames += other.frames
         self.rest += other.rest
@@ -141,29 +143,19 @@ class NearPictures(Check):
         if self.grey:
             grey = np.concatenate(self.grey)[kept]
             colours = np.concatenate(self.colours)[kept]
-            near, left_out = copies(Images(hashes[kept], grey, tints, colours, frames, rest, rows.label[kept]))
-            pairs = sorted({(int(kept[a]), int(kept[b])) for a, b in near})
-            missed = f"{MISSED}; alignment of {left_out:,} further pairs of similar images" if left_out else MISSED
-            yield near_fact(self.kept, rows, "pictures", pairs, RULE, self.evidence(), missed)
+            found = copies(Images(hashes[kept], grey, tints, colours, frames, rest, rows.label[kept]))
+            rule, missed = RULE, MISSED
+            if found.left_out:
+                missed += f"; alignment of {found.left_out:,} further pairs of similar images"
         else:
-            alike = [
-                (a, b)
-                for a, b in close(hashes[kept, 0], CLOSE)
-                if rest[a] == rest[b]
-                and same_colours(tints[a], tints[b])
-                and same_frame(frames[a], frames[b], SAME_FRAME)
-            ]
+            sketches = np.concatenate(self.sketches)[kept]
+            found = copies_by_hash(hashes[kept, 0], sketches, tints, frames, rest)
             rule = f"DCT hashes within {CLOSE} of 64 bits, without alignment because there are over {MOST:,} images"
-            pairs = [(int(kept[a]), int(kept[b])) for a, b in alike]
-            yield near_fact(
-                self.kept,
-                rows,
-                "pictures",
-                pairs,
-                rule,
-                self.evidence(),
-                f"mirrored or turned copies of images; {MISSED}",
-            )
+            missed = f"mirrored or turned copies of images; {MISSED}"
+        if found.by_chance:
+            missed += f"; {number(found.by_chance, 'pair')} of images that look alike as unrelated ones of this set do by chance"
+        pairs = sorted({(int(kept[a]), int(kept[b])) for a, b in found.pairs})
+        yield near_fact(self.kept, rows, "pictures", pairs, rule, self.evidence(), missed)
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
         return judge_near(facts, "pictures", sure=True)

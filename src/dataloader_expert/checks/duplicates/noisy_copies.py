@@ -17,6 +17,7 @@ from dataloader_expert.checks.common.drawn_rows import DrawnRows
 from dataloader_expert.checks.common.fingerprint import digests_of
 from dataloader_expert.checks.common.rows_kept import in_order, places, split_of
 from dataloader_expert.checks.common.vectors import vectors
+from dataloader_expert.checks.duplicates.nearest_two import dimension_of
 from dataloader_expert.checks.duplicates.pairs import NEAR
 from dataloader_expert.conclusions import Finding, finding, number, verb
 from dataloader_expert.errors import escaped
@@ -164,7 +165,7 @@ def far_closer(others: Any, known: Any) -> Any:
         return np.zeros(0, np.int64)
     ratio = np.where(there, first / np.where(second > 0, second, 1), 1.0)
     own = known[:: max(1, len(known) // 1_000)]
-    dimension = max(_dimension(ratio[there]), _dimension(_ratios(own, known)))
+    dimension = max(dimension_of(ratio[there]), dimension_of(_ratios(own, known)))
     least = min(FAR_CLOSER, math.exp(math.log(EXPECTED / len(others)) / max(dimension, 0.1)))
     found = np.flatnonzero(ratio <= least)
     return found if len(found) >= LEAST else found[:0]
@@ -175,14 +176,6 @@ def _ratios(some: Any, known: Any) -> Any:
     first, second = two_nearest(some, known, itself=True)
     there = (first > 0) & (second > 0)
     return first[there] / second[there]
-
-
-def _dimension(ratios: Any) -> float:
-    """That in which half the ratios are below their median."""
-    import numpy as np
-
-    middle = float(np.median(ratios)) if len(ratios) else 1.0
-    return math.log(0.5) / math.log(min(max(middle, 1e-12), 1 - 1e-6))
 
 
 def two_nearest(some: Any, known: Any, itself: bool = False) -> tuple[Any, Any]:
