@@ -19,7 +19,8 @@ def blots(n: int, rng: np.random.Generator) -> Grey:
     y, x = np.mgrid[:32, :32] / 32
     at, size = rng.uniform(0.2, 0.8, (n, 2, 2, 1, 1)), rng.uniform(0.12, 0.2, (n, 2, 1, 1))
     soft = np.exp(-((x - at[:, :, 0]) ** 2 + (y - at[:, :, 1]) ** 2) / 2 / size**2).sum(1)
-    return np.clip(10 + 150 * soft + rng.normal(0, 2, soft.shape), 0, 255).astype(np.uint8)
+    grey: Grey = np.clip(10 + 150 * soft + rng.normal(0, 2, soft.shape), 0, 255).astype(np.uint8)
+    return grey
 
 
 def scenes(n: int, rng: np.random.Generator) -> Grey:
@@ -31,7 +32,8 @@ def scenes(n: int, rng: np.random.Generator) -> Grey:
 
 
 def noisy(grey: Grey, rng: np.random.Generator) -> Grey:
-    return np.clip(grey * 1.1 + rng.normal(0, 2, grey.shape), 0, 255).astype(np.uint8)
+    changed: Grey = np.clip(grey * 1.1 + rng.normal(0, 2, grey.shape), 0, 255).astype(np.uint8)
+    return changed
 
 
 def compared(grey: Grey) -> Copies:
@@ -75,6 +77,19 @@ def test_many_versions_of_an_image_are_no_crowd() -> None:
     found = compared(grey)
     assert found.by_chance == 0
     assert {i for pair in found.pairs for i in pair} == set(range(300))
+
+
+@pytest.mark.parametrize("shuffled", [False, True])
+def test_frames_of_clips_are_near_copies_though_they_are_crowded(shuffled: bool) -> None:
+    """Our promise: each frame has many near it by nature, and those of the next moment are copies all the same."""
+    rng = np.random.default_rng()
+    starts, ends = scenes(12, rng).astype(float), scenes(12, rng)
+    at = np.linspace(0, 0.6, 30)[:, None, None]
+    clips = np.concatenate([(1 - at) * one + at * other for one, other in zip(starts, ends, strict=True)])
+    grey = noisy(clips.astype(np.uint8), rng)
+    found = compared(rng.permutation(grey) if shuffled else grey)
+    assert found.by_chance == 0
+    assert len(found.pairs) > 100
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 300), st.integers(0, 30))

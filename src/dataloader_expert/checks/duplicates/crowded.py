@@ -3,8 +3,10 @@
 Method: the number of images within a distance of one grows as a power of it, whose exponent is the dimension of the set, however dense the
 images are there. So the distance to a copy is judged by that to the nearest image that is no copy, and the dimension by the ratios of such
 distances (``nearest_two``). Pairs are told from chance at a rate of false discoveries (Benjamini and Hochberg, "Controlling the false
-discovery rate", 1995). Images of which few others have similar hashes are not judged, unless most of the set are in crowds: chance brings
-none so near.
+discovery rate", 1995).
+
+Not judged are images of which few others have similar hashes, unless most of the set are in crowds; pairs that follow one another in the set;
+and sets that fall into groups, such as clips, whose frames are near each other by nature and copies all the same.
 """
 
 from __future__ import annotations
@@ -28,6 +30,10 @@ LEAST = 1e-4
 """The unexplained variance that rounding leaves."""
 MANY = 50
 """Images in a pair with one from which on they are a crowd themselves, and not all versions of one image."""
+NEXT, FOLLOW, FEWEST = 2, 0.2, 3
+"""How far apart images of the set follow one another, and the least share and number of pairs that do if the set is in order."""
+TOGETHER = 0.75
+"""The least share of images that hang together in a set that is one crowd."""
 AT_ONCE = 256
 """Images that are compared together."""
 
@@ -42,7 +48,7 @@ class Beside(NamedTuple):
     similar: Any
 
 
-def beyond_chance(hashes: Any, vectors: Callable[[Any], Any], pairs: Any, apart: Any) -> Any:
+def beyond_chance(hashes: Any, vectors: Callable[[Any], Any], pairs: Any, apart: Any, aligned: bool = True) -> Any:
     """Which pairs are nearer than chance explains; bool [n].
 
     Args:
@@ -50,6 +56,7 @@ def beyond_chance(hashes: Any, vectors: Callable[[Any], Any], pairs: Any, apart:
         vectors: the images at some positions, as vectors of unit length, float32 [n, numbers].
         pairs: positions of the two images of all near pairs, [n, 2].
         apart: unexplained variance of each pair as it is, float [n].
+        aligned: whether the pairs agree after alignment, too, and not only in their hashes.
     """
     import numpy as np
 
@@ -65,15 +72,50 @@ def beyond_chance(hashes: Any, vectors: Callable[[Any], Any], pairs: Any, apart:
     crowd = beside.similar * each > CROWD
     # where most are in a crowd, those at its rim are near others by chance, too
     crowded = np.flatnonzero(crowd[place].any(1) | (2 * crowd.sum() > len(crowd)))
-    if len(crowded):
-        usual = some[np.linspace(0, len(some) - 1, min(len(some), TYPICAL)).astype(int)]
-        typical = _beside(hashes, vectors, usual, some, near)
-        dimension = dimension_of(typical.first / typical.second)
-        place = place[crowded]
-        within = np.sqrt(np.maximum(apart[crowded], LEAST))[:, None] / beside.first[place]
-        expected = (1 + beside.left_out[place]) * np.minimum(within, 1) ** dimension
-        told[crowded] = told_apart(expected.max(1) * each * len(hashes))
+    usual = some[np.linspace(0, len(some) - 1, min(len(some), TYPICAL)).astype(int)]
+    if not len(crowded) or in_order(pairs) or (aligned and not _hang_together(hashes[usual], vectors(usual))):
+        return told
+    typical = _beside(hashes, vectors, usual, some, near)
+    dimension = dimension_of(typical.first / typical.second)
+    place = place[crowded]
+    within = np.sqrt(np.maximum(apart[crowded], LEAST))[:, None] / beside.first[place]
+    expected = (1 + beside.left_out[place]) * np.minimum(within, 1) ** dimension
+    told[crowded] = told_apart(expected.max(1) * each * len(hashes))
     return told
+
+
+def in_order(pairs: Any) -> bool:
+    """Whether many of the pairs follow one another in the set, as frames of clips and versions of one image do: chance knows no order."""
+    import numpy as np
+
+    following = (np.abs(pairs[:, 0] - pairs[:, 1]) <= NEXT).sum()
+    return bool(following >= max(FEWEST, FOLLOW * len(pairs)))
+
+
+def _hang_together(hashes: Any, vectors: Any) -> bool:
+    """Whether nearly all images are similar to others that are similar to others, and so on: clips and versions of images keep to themselves."""
+    import numpy as np
+
+    similar = (bits(hashes[:, :1] ^ hashes[:, 0]) <= FAR) & (vectors @ vectors.T >= LIKENESS)
+    left, most = np.ones(len(hashes), bool), 0
+    while left.sum() > most:
+        reached = np.zeros(len(hashes), bool)
+        reached[int(np.flatnonzero(left)[0])] = True
+        size = 0
+        while reached.sum() > size:
+            size = int(reached.sum())
+            reached |= similar[reached].any(0)
+        left &= ~reached
+        most = max(most, size)
+    return most >= TOGETHER * len(hashes)
+
+
+def _similar(hashes: Any, others: Any, like: Any) -> Any:
+    """Which images have similar hashes in one of their ways, as candidates do; bool [images, others]."""
+    import numpy as np
+
+    ways = [bits(hashes[:, :1] ^ way) for way in others.T]
+    return (np.minimum.reduce(ways) <= CANDIDATE) | ((ways[0] <= FAR) & (like >= LIKENESS))
 
 
 def told_apart(expected: Any) -> Any:
@@ -105,9 +147,7 @@ def _beside(hashes: Any, vectors: Callable[[Any], Any], of: Any, some: Any, near
         own = of[first : first + AT_ONCE]
         part = slice(first, first + len(own))
         like = vectors(own) @ flat.T
-        ways = [bits(hashes[own, :1] ^ other) for other in hashes[some].T]
-        alike = np.minimum.reduce(ways) <= CANDIDATE
-        alike |= (ways[0] <= FAR) & (like >= LIKENESS)
+        alike = _similar(hashes[own], hashes[some], like)
         for row, i in enumerate(own.tolist()):
             copies = near.get(i, set())
             versions = (near[k] for k in copies) if len(copies) <= MANY else ()

@@ -111,7 +111,7 @@ def copies_by_hash(hashes: Any, sketches: Any, tints: Any, frames: Any, rest: An
     ]
     pairs = np.array(found, np.int64).reshape(-1, 2)
     apart = 1 - (vectors(pairs[:, 0]) * vectors(pairs[:, 1])).sum(1)
-    told = beyond_chance(hashes[:, None], vectors, pairs, apart)
+    told = beyond_chance(hashes[:, None], vectors, pairs, apart, aligned=False)
     return Copies([(a, b) for a, b in pairs[told].tolist()], 0, int((~told).sum()))
 
 
