@@ -15,6 +15,7 @@ from dataloader_expert.checks.common.picture_hashes import picture_hashes
 from dataloader_expert.checks.duplicates import near_hashes
 from dataloader_expert.checks.duplicates.alignment import alike
 from dataloader_expert.checks.duplicates.image_copies import (
+    CLOSE,
     WHOLE,
     Images,
     agreeing,
@@ -23,7 +24,6 @@ from dataloader_expert.checks.duplicates.image_copies import (
     standing_out,
 )
 from dataloader_expert.checks.duplicates.near_hashes import CANDIDATE, Candidate, bits, candidates, close, nearest
-from dataloader_expert.checks.duplicates.near_pictures import CLOSE
 from dataloader_expert.checks.duplicates.near_rows import _round
 from dataloader_expert.checks.duplicates.near_texts import ALIKE as SIMILAR
 from dataloader_expert.checks.duplicates.near_texts import WORDS, NearTexts
