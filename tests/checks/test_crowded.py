@@ -92,6 +92,11 @@ def test_frames_of_clips_are_near_copies_though_they_are_crowded(shuffled: bool)
     assert len(found.pairs) > 100
 
 
+def test_so_many_images_without_a_pair_have_none() -> None:
+    """Seen: where no two hashes were near, the check failed."""
+    assert by_hash(scenes(20, np.random.default_rng())) == Copies([])
+
+
 @given(st.integers(0, 2**32 - 1), st.integers(1, 300), st.integers(0, 30))
 def test_few_pairs_are_told_from_chance_where_there_is_nothing_else(seed: int, chance: int, copied: int) -> None:
     """The rule itself: pairs that chance cannot bring are all kept, and pairs that it brings add at most a hundredth or so to them."""

@@ -48,7 +48,7 @@ class Beside(NamedTuple):
     similar: Any
 
 
-def beyond_chance(hashes: Any, vectors: Callable[[Any], Any], pairs: Any, apart: Any, aligned: bool = True) -> Any:
+def beyond_chance(hashes: Any, vectors: Callable[[Any], Any], pairs: Any, apart: Any) -> Any:
     """Which pairs are nearer than chance explains; bool [n].
 
     Args:
@@ -56,14 +56,14 @@ def beyond_chance(hashes: Any, vectors: Callable[[Any], Any], pairs: Any, apart:
         vectors: the images at some positions, as vectors of unit length, float32 [n, numbers].
         pairs: positions of the two images of all near pairs, [n, 2].
         apart: unexplained variance of each pair as it is, float [n].
-        aligned: whether the pairs agree after alignment, too, and not only in their hashes.
     """
     import numpy as np
 
     told = np.ones(len(pairs), bool)
-    if not len(pairs):
-        return told
     some = np.linspace(0, len(hashes) - 1, min(len(hashes), COMPARED)).astype(int)
+    usual = some[np.linspace(0, len(some) - 1, min(len(some), TYPICAL)).astype(int)]
+    if not len(pairs) or in_order(pairs) or not _hang_together(hashes[usual], vectors(usual)):
+        return told
     each = len(hashes) / len(some)
     near = _partners(pairs)
     members, place = np.unique(pairs, return_inverse=True)
@@ -72,8 +72,7 @@ def beyond_chance(hashes: Any, vectors: Callable[[Any], Any], pairs: Any, apart:
     crowd = beside.similar * each > CROWD
     # where most are in a crowd, those at its rim are near others by chance, too
     crowded = np.flatnonzero(crowd[place].any(1) | (2 * crowd.sum() > len(crowd)))
-    usual = some[np.linspace(0, len(some) - 1, min(len(some), TYPICAL)).astype(int)]
-    if not len(crowded) or in_order(pairs) or (aligned and not _hang_together(hashes[usual], vectors(usual))):
+    if not len(crowded):
         return told
     typical = _beside(hashes, vectors, usual, some, near)
     dimension = dimension_of(typical.first / typical.second)

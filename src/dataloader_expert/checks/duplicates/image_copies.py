@@ -109,9 +109,11 @@ def copies_by_hash(hashes: Any, sketches: Any, tints: Any, frames: Any, rest: An
         for a, b in close(hashes, CLOSE)
         if rest[a] == rest[b] and same_colours(tints[a], tints[b]) and same_frame(frames[a], frames[b], SAME_FRAME)
     ]
-    pairs = np.array(found, np.int64).reshape(-1, 2)
+    if not found:
+        return Copies([])
+    pairs = np.array(found, np.int64)
     apart = 1 - (vectors(pairs[:, 0]) * vectors(pairs[:, 1])).sum(1)
-    told = beyond_chance(hashes[:, None], vectors, pairs, apart, aligned=False)
+    told = beyond_chance(hashes[:, None], vectors, pairs, apart)
     return Copies([(a, b) for a, b in pairs[told].tolist()], 0, int((~told).sum()))
 
 

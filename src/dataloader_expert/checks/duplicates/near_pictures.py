@@ -153,7 +153,7 @@ class NearPictures(Check):
             rule = f"DCT hashes within {CLOSE} of 64 bits, without alignment because there are over {MOST:,} images"
             missed = f"mirrored or turned copies of images; {MISSED}"
         if found.by_chance:
-            missed += f"; {number(found.by_chance, 'pair')} of images that look alike as unrelated ones of this set do by chance"
+            missed += f"; {number(found.by_chance, 'pair')} of similar images that may be alike by chance"
         pairs = sorted({(int(kept[a]), int(kept[b])) for a, b in found.pairs})
         yield near_fact(self.kept, rows, "pictures", pairs, rule, self.evidence(), missed)
 
