@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -12,6 +14,7 @@ from dataloader_expert.checks.duplicates.crowded import told_apart
 from dataloader_expert.checks.duplicates.image_copies import WHOLE, Copies, Images, copies, copies_by_hash
 
 Grey = np.ndarray[tuple[int, ...], np.dtype[np.uint8]]
+Search = Callable[[Grey], Copies]
 
 
 def blots(n: int, rng: np.random.Generator) -> Grey:
@@ -50,21 +53,21 @@ def by_hash(grey: Grey) -> Copies:
 
 
 @pytest.mark.parametrize(("search", "n"), [(compared, 500), (by_hash, 1_200)])
-def test_unrelated_images_of_a_crowd_are_no_copies_and_their_number_is_told(search: object, n: int) -> None:
+def test_unrelated_images_of_a_crowd_are_no_copies_and_their_number_is_told(search: Search, n: int) -> None:
     """Seen: of 70,000 digits without a copy, 39,866 were called near duplicates."""
     rng = np.random.default_rng()
-    found = search(blots(n, rng))  # type: ignore[operator]
+    found = search(blots(n, rng))
     assert found.by_chance > len(found.pairs), "most of those that nearly agree"
     assert len(found.pairs) <= max(2, 0.02 * found.by_chance)
 
 
 @pytest.mark.parametrize("search", [compared, by_hash])
-def test_copies_of_distinct_images_are_found_beside_a_crowd(search: object) -> None:
+def test_copies_of_distinct_images_are_found_beside_a_crowd(search: Search) -> None:
     """Our promise: a crowd of plain images does not hide copies of images of much content."""
     rng = np.random.default_rng()
     made = scenes(300, rng)
     grey = np.concatenate([made, blots(250, rng), noisy(made[:20], rng)])
-    pairs = search(grey).pairs  # type: ignore[operator]
+    pairs = search(grey).pairs
     # noise changes more than 8 bits of a hash now and then
     assert len({(i, 550 + i) for i in range(20)} & set(pairs)) >= 17
 

@@ -5,8 +5,8 @@ images are there. So the distance to a copy is judged by that to the nearest ima
 distances (``nearest_two``). Pairs are told from chance at a rate of false discoveries (Benjamini and Hochberg, "Controlling the false
 discovery rate", 1995).
 
-Not judged are images of which few others have similar hashes, unless most of the set are in crowds; pairs that follow one another in the set;
-and sets that fall into groups, such as clips, whose frames are near each other by nature and copies all the same.
+Not judged are images of which few others have similar hashes, unless most of those in pairs are in crowds; and sets whose near pairs follow
+one another or that fall into groups, such as clips: their frames are near each other by nature and copies all the same.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def beyond_chance(hashes: Any, vectors: Callable[[Any], Any], pairs: Any, apart:
     Args:
         hashes: of the images in each of ``WAYS`` or upright only, uint64 [images, ways].
         vectors: the images at some positions, as vectors of unit length, float32 [n, numbers].
-        pairs: positions of the two images of all near pairs, [n, 2].
+        pairs: positions of the two images of all near pairs, [n, 2]; at least one.
         apart: unexplained variance of each pair as it is, float [n].
     """
     import numpy as np
@@ -62,7 +62,7 @@ def beyond_chance(hashes: Any, vectors: Callable[[Any], Any], pairs: Any, apart:
     told = np.ones(len(pairs), bool)
     some = np.linspace(0, len(hashes) - 1, min(len(hashes), COMPARED)).astype(int)
     usual = some[np.linspace(0, len(some) - 1, min(len(some), TYPICAL)).astype(int)]
-    if not len(pairs) or in_order(pairs) or not _hang_together(hashes[usual], vectors(usual)):
+    if _in_order(pairs) or not _hang_together(hashes[usual], vectors(usual)):
         return told
     each = len(hashes) / len(some)
     near = _partners(pairs)
@@ -83,7 +83,7 @@ def beyond_chance(hashes: Any, vectors: Callable[[Any], Any], pairs: Any, apart:
     return told
 
 
-def in_order(pairs: Any) -> bool:
+def _in_order(pairs: Any) -> bool:
     """Whether many of the pairs follow one another in the set, as frames of clips and versions of one image do: chance knows no order."""
     import numpy as np
 

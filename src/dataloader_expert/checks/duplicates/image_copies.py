@@ -93,7 +93,7 @@ def copies(images: Images) -> Copies:
 
 
 def copies_by_hash(hashes: Any, sketches: Any, tints: Any, frames: Any, rest: Any) -> Copies:
-    """The near copies among so many images that only sketches of them are kept; arguments as of ``Images``.
+    """The near copies among so many images that only sketches of them are kept; other arguments as of ``Images``.
 
     Args:
         hashes: of the upright images, uint64 [n].
